@@ -85,7 +85,7 @@ def sm90_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, i
         p = problem_of(m, n, k, BFloat16)
         configs = numbers.configs + (numbers.of_few if min(m, n) <= numbers.most_of_few else ())
         plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
-        found = [(config, plan, sm90.seconds(config, p, facts)) for config, plan in plans if plan is not None]
+        found = [(config, plan, sm90.config_cost(config, p, facts).seconds) for config, plan in plans if plan]
         least = min(expected for _, _, expected in found)
         for config, plan, expected in found:
             if expected <= HOPELESS * least:
@@ -100,7 +100,7 @@ def simt_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, i
         choices = []
         for tile in (*tiles_for(p, facts), *tiles_for(p, facts, numbers.loose)):
             choices += [simt.Choice(tile, stream_k_ctas) for stream_k_ctas in (0, facts.multiprocessors * tile.ctas)]
-        times = [simt.expected_time(p, choice, facts) for choice in choices]
+        times = [simt.choice_cost(p, choice, facts).without("launch") for choice in choices]
         for choice, expected in zip(choices, times, strict=True):
             if expected <= HOPELESS * min(times):
                 plan = plan_of_tile(p, ALIGNED, choice.tile, facts, choice.stream_k_ctas)
@@ -112,7 +112,7 @@ def simt_seconds(sample: Sample, facts: DeviceFacts, model: simt.SimtModel, rate
     tile = sample.what.tile
     choice = sample.what._replace(tile=tile._replace(rate=rates.get(tile, tile.rate)))
     straight = sum(x.is_async and x.vector > 1 for x in accesses_of(sample.problem, ALIGNED, (False, False), 16, True))
-    return simt.expected_time(sample.problem, choice, facts, straight, model) / model.products * 1e-6
+    return simt.choice_cost(sample.problem, choice, facts, straight, model).without("launch")
 
 
 def fit_simt(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, int]]) -> Fit:
@@ -145,7 +145,7 @@ def fit_sm90(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, 
 
     def predict(values: Values) -> list[float]:
         trial = sm90.Sm90Model(values, "SM90_MODEL")
-        return [sm90.seconds(sample.what, sample.problem, facts, trial) for sample in samples]
+        return [sm90.config_cost(sample.what, sample.problem, facts, trial).seconds for sample in samples]
 
     values, is_better, said = fit(samples, model, [x for x in model if x not in SM90_FIXED], predict, predict(model))
     return Fit({"SM90_MODEL": values}, is_better, said)
@@ -238,7 +238,7 @@ def expected_clock(facts: DeviceFacts) -> Clock:
             moved = 2 * plan.problem.element_bytes * math.prod(plan.problem.extents)
             return moved / (Rates.of(facts).bandwidth * 1e12)
         if plan.kernel_name == "sm90":
-            return sm90.cost(plan, facts)
+            return sm90.cost(plan, facts).seconds
         tiles = (*SimtTiles.of(facts).tiles, *SimtTiles.of(facts).loose)
         key = plan.tiler_mnk[:2], plan.sliced_k
         found = [x for x in tiles if (x.extents(4), x.sliced_k) == key]

@@ -23,6 +23,7 @@ usage: python -m tilewright demo [--svg FILE]
        python -m tilewright cache list
        python -m tilewright cache show KEY [--source | --ptx | --cubin FILE]
        python -m tilewright cache clear
+       python -m tilewright cache build [--for SIZES... | --plans FILE] [--arch ARCH] [--jobs N]
        python -m tilewright --version
        python -m tilewright --help
 
@@ -43,7 +44,8 @@ profile
 doctor say what compiling and launching kernels needs, what of it is there, and which command mends the rest;
        exit status 0 if kernels can be compiled and launched, else 1
 cache  list what has been compiled, show one program (the first digits of its key are enough): what it takes, its
-       source, its PTX; --cubin FILE writes its machine code; clear removes everything
+       source, its PTX; --cubin FILE writes its machine code; clear removes everything; build compiles ahead, on all
+       cores and without a GPU, what GEMMs of given sizes or the plans of a file need
 `python -m tilewright show --help`, and so on, says more about each command
 """
 HELP = {
@@ -73,6 +75,7 @@ $TILEWRIGHT_CACHE_PATH, separated as in PATH, are read too, and never written.
 list        a line an entry: the first digits of its key, its size, when it was used, its kernel
 show KEY    registers, spills and shared memory of one; --source, --ptx: its texts; --cubin FILE writes its machine code
 clear       removes all of them
+build       compiles ahead: `cache build --help` says what it takes
 """,
 }
 
@@ -132,6 +135,10 @@ def main(arguments: Sequence[str]) -> int:
             from tilewright.explore.command import layout_command
 
             return layout_command(arguments)
+        case ["cache", "build", *rest]:
+            from tilewright.explore.cache_build import build_command
+
+            return build_command(rest)
         case ["cache", *rest]:
             from tilewright.runtime.command import cache_command
 

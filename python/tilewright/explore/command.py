@@ -38,6 +38,11 @@ EXAMPLES = {
         ("'(32,4):(4,1)' --dtype f32", "each thread reads 4 neighbouring floats of global memory"),
     ),
     "explore": (("", "print the address to open in a browser"), ("--html layouts.html", "a file to send to somebody")),
+    "cache build": (
+        ("--arch sm_90a --for 4096x4096x4096,bf16 1..64x4096x4096,f16,b=n", "GEMMs by their sizes"),
+        ("--for hidden=4096,intermediate=14336,heads=32,kv_heads=8,bf16", "a model's, for the GPU that is here"),
+        ("--arch sm_80 --plans gemms.json", "a list of GEMMs, or Python with a list of plans"),
+    ),
     "profile": (("train.py --steps 1", "the lines of its kernels, with what is wrong with each"),),
 }
 EXPLAINED = "an operation and its operands, or a layout and a coordinate"

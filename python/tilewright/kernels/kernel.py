@@ -18,7 +18,8 @@ __all__ = ["Kernel", "find_kernel", "kernel_of", "kernels_for", "register", "reg
 
 ANALYSIS = "tilewright.kernels.analyze.plans:analyze_plan"
 FUNCTIONS = (
-    "choose", "variants", "given", "expected", "fit", "conditions", "tables", "host", "launch", "accesses", "draw",
+    "choose", "variants", "considered", "given", "expected", "fit", "conditions", "tables", "host", "launch",
+    "accesses", "draw",
 )  # fmt: skip
 
 
@@ -35,8 +36,9 @@ class Kernel:
     - `archs`: the first and the last capability that has its instructions; None: all later ones have them
     - `choose(problem, alignments, facts)`: the plan for a problem on a device; None where it does not take it
     - `variants(problem, alignments, facts)`: further plans, to be measured
+    - `considered(problem, alignments, facts)`: what `choose` chooses from, an iterator of plans with Costs, best first
     - `given(problem, *parts, alignments)`: the plan of a user's TiledMma and TiledCopies; None where they are not its
-    - `expected(plan, facts)`: the seconds that a plan is expected to take
+    - `expected(plan, facts)`: the Cost of a plan, of which `seconds` is the time that it is expected to take
     - `fit(plan, function, *tensors, stream=None, check=False)`: the plan for these tensors, and their operands
     - `conditions(plan, addresses, function)`: ValueError where the kernel relies on what does not hold
     - `tables(plan)`: who does what, from the plan's layouts: what the CPU runs
@@ -58,6 +60,7 @@ class Kernel:
     archs: tuple[int, int | None] = (75, None)
     choose: Any = None
     variants: Any = lambda *args: ()
+    considered: Any = lambda *args: iter(())
     given: Any = lambda *args: None
     expected: Any = None
     fit: Any = None

@@ -77,7 +77,8 @@ def _tune(
 ) -> Plan:
     """The fastest plan of kernels.gemm for these tensors and keywords, measured on their GPU, and kept on disk.
 
-    mC is written. What was measured before, on a device of that name with that driver and these kernels, is not
+    At most twelve plans are compiled, on all cores, and measured: those that are expected to be the fastest. mC is
+    written. What was measured before, on a device of that name with that driver and these kernels, is not
     measured again; kernels.gemm takes it from then on. Progress is shown on a terminal and in a
     notebook, there by tqdm where it is installed.
     ValueError for tensors that are not on a GPU.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.choose.why import Why
     from tilewright.kernels.gemm.report import GemmReport
     from tilewright.kernels.gemm.tables import GemmTables
 
@@ -69,6 +70,32 @@ class GemmPlan(PlanValue):
         """TypeError, ValueError or LayoutError where the fields are none that a kernel takes."""
         require_promotion(self)
         self.require_layouts()
+
+    @short
+    def why(self, arch: str | None = None) -> Why:
+        """What the plan was chosen from, with the time that each was expected to take and what bounds it.
+
+        It prints as a table, the chosen plan first and marked with ">", then the others by their times. Its rows have
+        `plan`, `kernel`, `tile`, `cluster`, `split_k`, `shares`, `stages`, `seconds`, `bound` and `cost`. The bound is
+        what would save most of the time if it took none: "tensor cores" or "FMA", "shared memory", "L2", "memory",
+        "latency" (stages that are waited for, pipelines that fill), "launch", "stores", "sums" (of CTAs that share K),
+        "last wave" (multiprocessors without a tile there), "other launches". What takes place at the same time and
+        takes equally long is named together: "tensor cores and L2". `cost.without(bound)` is the time without it.
+
+        `arch` is the architecture to ask for, by default the device that the plan was chosen for, and an H200 for a
+        plan that was given. A plan that is none of the candidates, such as a tuned one, is listed with them.
+        ValueError for an unknown architecture.
+
+        >>> import numpy
+        >>> from tilewright import kernels
+        >>> a = numpy.zeros((512, 512), numpy.float32)
+        >>> found = kernels.gemm.plan(a, a).why()
+        >>> found[0].chosen, found[0].tile, found[0].bound, found[0].seconds < found[1].seconds
+        (True, (64, 32, 32), 'FMA', True)
+        """
+        from tilewright.kernels.gemm.choose.why import why_on
+
+        return why_on(self, arch)
 
     # ---- what each kind says ----
 

@@ -11,7 +11,7 @@ import pytest
 from terminals import Bar, Kernel, Terminal
 from tilewright import _core, kernels
 from tilewright.devices import H200
-from tilewright.kernels.common import launch
+from tilewright.kernels.common import ahead, launch
 from tilewright.kernels.gemm import request as gemm_asked
 from tilewright.kernels.gemm.choose import tune as gemm_tune
 from tilewright.runtime.cache import default_cache
@@ -19,12 +19,14 @@ from tilewright.runtime.command import cache_command
 
 torch = pytest.importorskip("torch")
 
+WANTED = (64, 64, 16)  # the tile of a candidate that is not chosen, for the tensors below
+
 
 class Device:
     """CPU tensors count as a GPU's, and a plan takes as long as `time` says."""
 
     def __init__(self, patch, tmp_path):
-        self.samples, self.elapsed = [], 0.0
+        self.samples, self.compiled, self.elapsed = [], [], 0.0
         self.time = lambda plan: 1e-3
         patch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
         for module in (gemm_tune, gemm_asked):
@@ -32,6 +34,7 @@ class Device:
         patch.setattr(launch, "facts_of", lambda device: H200)
         patch.setattr(_core.cuda, "driver_version", lambda: 13000)
         patch.setattr(gemm_tune, "_launch_of", self.launch_of)
+        patch.setattr(ahead, "compile_plan", self.compile_plan)
         patch.setattr(gemm_tune, "_clock", lambda device, stream: self.clock)
         self.new_process()
 
@@ -39,6 +42,11 @@ class Device:
         gemm_tune._found.clear()
         gemm_tune._environment.cache_clear()
         kernels.gemm.clear()
+
+    def compile_plan(self, plan, arch):
+        assert arch == "sm_90a"
+        self.compiled.append(plan)
+        return SimpleNamespace(from_cache=None)
 
     def launch_of(self, plan, operands, stream):
         def launch():
@@ -65,15 +73,47 @@ def tensors(dtype=torch.float32):
 
 
 def test_the_fastest_plan_is_found(device):
-    wanted = (64, 32, 8)
+    wanted = WANTED
     device.time = lambda plan: 1e-3 if plan.tiler_mnk == wanted else 2e-3
     plan = kernels.gemm.tune(*tensors())
     assert plan.tiler_mnk == wanted
     assert len({p.tiler_mnk for p in device.samples}) > 3
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_at_most_twelve_plans_are_compiled_and_measured(device, dtype):
+    """Each kernel once, before the first launch; the chosen plan, and the best of every kernel, are among them."""
+    a = torch.zeros(512, 1024, dtype=dtype)
+    chosen = kernels.gemm.plan(a, a.clone())
+    device.time = lambda plan: 1e-3 if plan == chosen else 2e-3
+    assert kernels.gemm.tune(a, a.clone()) == chosen
+    assert len(set(device.samples)) == 12
+    assert 1 < len(device.compiled) <= 12
+    assert len({(type(x), x.name) for x in device.compiled}) == len(device.compiled)
+    assert {x.name for x in device.compiled} == {x.name for x in device.samples}
+    assert {x.kernel_name for x in device.samples} == {
+        torch.float32: {"simt"}, torch.bfloat16: {"sm90", "sm80"}, torch.float64: {"sm80", "simt"}
+    }[dtype]  # fmt: skip
+
+
+def test_a_hopeless_kernel_is_not_measured(device):
+    a = torch.zeros(4096, 4096, dtype=torch.bfloat16)
+    kernels.gemm.tune(a, a.clone())
+    assert {x.kernel_name for x in device.samples} == {"sm90", "sm80"}
+    assert len(set(device.samples)) == 12
+
+
+def test_a_plan_that_cannot_be_compiled_is_an_error(device, monkeypatch):
+    def refuse(plan, arch):
+        raise RuntimeError("no such instruction")
+
+    monkeypatch.setattr(ahead, "compile_plan", refuse)
+    with pytest.raises(RuntimeError, match="no such instruction"):
+        kernels.gemm.tune(*tensors())
+
+
 def test_the_plan_is_kept_for_other_processes(device, capsys):
-    device.time = lambda plan: 1e-3 if plan.tiler_mnk == (64, 32, 8) else 2e-3
+    device.time = lambda plan: 1e-3 if plan.tiler_mnk == WANTED else 2e-3
     plan = kernels.gemm.tune(*tensors())
     assert kernels.gemm.plan(*tensors()) == plan
     device.samples.clear()
@@ -84,21 +124,21 @@ def test_the_plan_is_kept_for_other_processes(device, capsys):
     assert device.samples == []
     assert kernels.gemm.plan(*tensors(), alpha=2).tiler_mnk != plan.tiler_mnk  # another kernel, not measured
     assert cache_command(["list"]) == 0
-    assert "tuned GEMM: (64, 32, 8) for C (200,300):(300,1) = A" in capsys.readouterr().out
+    assert "tuned GEMM: (64, 64, 16) for C (200,300):(300,1) = A" in capsys.readouterr().out
 
 
 def test_values_of_alpha_and_beta_make_no_difference(device):
-    device.time = lambda plan: 1e-3 if plan.tiler_mnk == (64, 32, 8) else 2e-3
+    device.time = lambda plan: 1e-3 if plan.tiler_mnk == WANTED else 2e-3
     plan = kernels.gemm.tune(*tensors(), alpha=2, beta=0.5)
     other = kernels.gemm.plan(*tensors(), alpha=3, beta=-1)
-    assert other.tiler_mnk == plan.tiler_mnk == (64, 32, 8)
+    assert other.tiler_mnk == plan.tiler_mnk == WANTED
     assert (other.problem.epilogue.alpha, other.problem.epilogue.beta) == (3, -1)
     assert other.name == plan.name
 
 
 @pytest.mark.parametrize("damage", ["other text", "no text", "no entry"])
 def test_an_entry_that_says_nothing_is_ignored(device, damage):
-    device.time = lambda plan: 1e-3 if plan.tiler_mnk == (64, 32, 8) else 2e-3
+    device.time = lambda plan: 1e-3 if plan.tiler_mnk == WANTED else 2e-3
     chosen = kernels.gemm.plan(*tensors())
     kernels.gemm.tune(*tensors())
     cache = default_cache()
@@ -113,7 +153,7 @@ def test_an_entry_that_says_nothing_is_ignored(device, damage):
 
 @pytest.mark.parametrize("change", ["device", "driver", "kernels"])
 def test_a_measurement_belongs_to_a_device_a_driver_and_kernels(device, monkeypatch, change):
-    device.time = lambda plan: 1e-3 if plan.tiler_mnk == (64, 32, 8) else 2e-3
+    device.time = lambda plan: 1e-3 if plan.tiler_mnk == WANTED else 2e-3
     chosen = kernels.gemm.plan(*tensors())
     assert kernels.gemm.tune(*tensors()) != chosen
     device.new_process()
@@ -128,7 +168,7 @@ def test_a_measurement_belongs_to_a_device_a_driver_and_kernels(device, monkeypa
 
 def test_without_a_cache_the_plan_is_kept_in_memory(device, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "off")
-    device.time = lambda plan: 1e-3 if plan.tiler_mnk == (64, 32, 8) else 2e-3
+    device.time = lambda plan: 1e-3 if plan.tiler_mnk == WANTED else 2e-3
     plan = kernels.gemm.tune(*tensors())
     assert kernels.gemm.plan(*tensors()) == plan
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright._cached import cached_property
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.choose.estimate import Waves, seconds
+from tilewright.kernels.gemm.choose.estimate import Waves, estimate
 from tilewright.kernels.gemm.simt.build import promoted
+from tilewright.kernels.gemm.simt.cost import least_seconds
 from tilewright.kernels.gemm.simt.gemv import is_gemv
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm90.kernel import SM90
@@ -249,6 +250,7 @@ def _first(recipes: tuple[Recipe, ...], search: Search) -> Plan:
     for recipe in recipes:
         plan = recipe.build(search) if recipe.applies(search) else None
         if plan is not None:
+            plan.__dict__.setdefault("chosen_for", (alignments, facts))  # plan.why() asks; no part of its value
             return plan
     raise ValueError(f"kernels.gemm: no kernel of sm_{search.facts.capability} takes {search.problem}")
 
@@ -263,7 +265,7 @@ def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: De
     Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear, and
     where C is not read, which was not measured across its rows.
     """
-    both = kernel is SM90 and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
+    both = asks_both_ways(kernel, problem, facts)
     found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
         plan: GemmPlan | None = kernel.choose(view, aligned, facts)
@@ -274,9 +276,14 @@ def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: De
     return min(found, key=lambda plan: expected(plan, facts), default=None)
 
 
+def asks_both_ways(kernel: Kernel, problem: GemmProblem, facts: DeviceFacts) -> bool:
+    """Whether a kernel is asked in both orientations, though it takes the preferred one."""
+    return kernel is SM90 and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
+
+
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
     """The seconds that a plan is expected to take on a device, by its kernel's cost model."""
-    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
+    return kernel_of(plan).expected(plan, facts).seconds  # type: ignore[no-any-return]
 
 
 def _turned_sides(
@@ -298,10 +305,9 @@ def _turned_sides(
 def _seconds_by_simt(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> float:
     """The seconds that gemm_simt is expected to take, with copies where it would be given them."""
     from tilewright.kernels.gemm.composite.padded import pad, padding_seconds
-    from tilewright.kernels.gemm.simt.cost import least_seconds
 
     tile = Rule.of(facts).residue_tile
-    sides = _turned_sides(problem, alignments, facts, seconds(problem, (tile, tile, 8), "simt", facts))
+    sides = _turned_sides(problem, alignments, facts, estimate(problem, (tile, tile, 8), "simt", facts).seconds)
     copying = padding_seconds(problem, sides, facts) if any(sides) else 0.0
     padded, aligned = pad(problem, alignments, sides, is_turned=True) if any(sides) else (problem, alignments)
     view, aligned, swapped = next(orientations(padded, aligned))

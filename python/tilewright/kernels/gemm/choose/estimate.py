@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.choose.rates import Rates
 
 if TYPE_CHECKING:
@@ -26,17 +27,17 @@ class Waves(Section):
     half: int
 
 
-def seconds(
+def estimate(
     problem: GemmProblem, tiler_mnk: tuple[int, int, int], kernel: str, facts: DeviceFacts, split_k: int = 1
-) -> float:
+) -> Cost:
     """The expected time of a problem with tiles (bM,bN,bK) by "simt", "sm80" or "sm90"; K is split among so many CTAs.
 
     >>> from tilewright import Float16
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> p = problem_of(4096, 4096, 4096, Float16)
-    >>> seconds(p, (128, 256, 64), "sm90", H200) < seconds(p, (64, 64, 64), "sm90", H200)
-    True
+    >>> [estimate(p, tile, "sm90", H200).bound for tile in ((128, 256, 64), (16, 16, 64))]
+    ['tensor cores', 'shared memory']
     """
     rates, waves_of = Rates.of(facts), Waves.of(facts)
     bM, bN, bK = tiler_mnk
@@ -45,12 +46,19 @@ def seconds(
     else:
         rate = rates.of_tensor_cores(problem.a_type)
     rate *= 1e12 * rates.kernels.get(kernel, 0) / facts.multiprocessors
+    by_fma = kernel == "simt"
     if not rate:
-        return float("inf")
+        return Cost(multiply=float("inf"), by_fma=by_fma)
     tiles = -(-problem.m // bM) * -(-problem.n // bN) * problem.batches * split_k
     steps = max(-(-problem.k // (bK * split_k)), 1)
-    reuse = bM * bN / (bM + bN)
-    tile = waves_of.fill + 2 * bM * bN * bK * steps / rate * (1 + waves_of.half / reuse)
-    waves = -(-tiles // facts.multiprocessors)
-    moved = problem.moved_bytes / (rates.bandwidth * 1e12)
-    return waves_of.launch + max(waves * tile, moved)
+    multiply = 2 * bM * bN * bK * steps / rate
+    return Cost(
+        launch=waves_of.launch,
+        waves=-(-tiles // facts.multiprocessors),
+        filled=tiles / facts.multiprocessors,
+        multiply=multiply,
+        fetched=multiply * waves_of.half * (bM + bN) / (bM * bN),
+        begun=waves_of.fill,
+        memory=problem.moved_bytes / (rates.bandwidth * 1e12),
+        by_fma=by_fma,
+    )

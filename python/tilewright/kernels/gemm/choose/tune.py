@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import statistics
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +26,10 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.run import Plan
 
 SCHEMA = "tilewright tuned gemm 1"
-HOPELESS = 4.0  # a plan that is expected to take so many times the time of the best one is not measured
-FINALISTS = 5
-ROUNDS = 7
+FINALISTS = 4
+ROUNDS = 5
 SAMPLE = 2e-3  # seconds of launches in one measurement
 ACCESS = 16  # bytes: no plan relies on more alignment
-THREADS = 8  # that compile at a time
 
 _found: dict[Any, Plan | None] = {}
 
@@ -52,31 +49,18 @@ def tune(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> Plan
     known = stored(operands)
     if known is not None:
         return known
-    plans = candidates(operands)
+    plans = _candidates(operands)
     best = measured(plans, operands, request.stream)
     _keep(operands, best)
     return best
 
 
-def candidates(operands: GemmOperands) -> list[Plan]:
-    """The plans to be measured: the chosen one, then all that the kernels offer and that are not hopeless."""
+def _candidates(operands: GemmOperands) -> list[Plan]:
+    """The plans to be measured; see candidates.py."""
     from tilewright.kernels.common.launch import facts_of
-    from tilewright.kernels.gemm.choose.choose import choose_gemm, expected, ranked
+    from tilewright.kernels.gemm.choose.candidates import candidates
 
-    facts = facts_of(operands.c.device[1])
-    chosen = choose_gemm(operands.problem, operands.alignments, facts)
-    others = ranked(operands.problem, operands.alignments, facts)
-    bound = HOPELESS * expected(others[0], facts) if others else 0
-    found: dict[Any, Plan] = {text_of(chosen): chosen}
-    for plan in others:
-        if expected(plan, facts) <= bound:
-            found.setdefault(text_of(plan), plan)
-    return list(found.values())
-
-
-def text_of(plan: Plan) -> str:
-    """What tells a plan from all others for one problem."""
-    return f"{plan}\n{plan.kernel_plan.name}"
+    return candidates(operands.problem, operands.alignments, facts_of(operands.c.device[1]))
 
 
 # ---- measuring ----
@@ -85,15 +69,16 @@ def text_of(plan: Plan) -> str:
 def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> Plan:
     """The fastest of the plans on these operands: each measured once, the best of them several times in turn."""
     from tilewright.cute.runtime import work_stream
+    from tilewright.kernels.common.ahead import compile_ahead
+    from tilewright.kernels.common.launch import facts_of
 
     on = work_stream(operands.c.device[1]) if stream is None else stream
     clock = _clock(operands.c.device[1], on)
-    show = Progress("kernels.gemm.tune: compiling", len(plans))
-    launches = []
-    with closing(show), ThreadPoolExecutor(THREADS) as pool:
-        for launch in pool.map(lambda plan: _launch_of(plan, operands, on), plans):
-            launches.append(launch)
-            show(len(launches), "")
+    plans = [plan for plan in plans if _fits(plan, operands)]
+    done = compile_ahead(plans, facts_of(operands.c.device[1]).arch, "kernels.gemm.tune: compiling")
+    for _, error in done.failed:
+        raise error
+    launches = [_launch_of(plan, operands, on) for plan in plans]
     times: dict[int, list[float]] = {}
     show = Progress("kernels.gemm.tune", len(plans))
     with closing(show):
@@ -119,13 +104,22 @@ def _said(plan: Plan, seconds: float) -> str:
     return f"{plan.problem.flops / seconds / 1e12:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
 
 
+def _fits(plan: Plan, operands: GemmOperands) -> bool:
+    """Whether a plan goes with these tensors."""
+    from tilewright.kernels.gemm.run import conditions
+
+    try:
+        conditions(plan, operands.addresses, "kernels.gemm.tune")
+    except ValueError:
+        return False
+    return True
+
+
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:
-    """A function that launches a plan, compiled; None for a plan that does not go with these tensors."""
+    """A function that launches a plan, compiled; None for a plan that the device does not take."""
     from tilewright.kernels.common.launch import addresses_of, prepare
 
     try:
-        a, b, c, _ = operands.addresses
-        plan.require(*((b, a) if plan.swapped else (a, b)), c, "kernels.gemm.tune")
         prepared = prepare(plan, operands)
     except ValueError:
         return None
@@ -232,10 +226,13 @@ def stored(operands: GemmOperands) -> Plan | None:
 def _named(operands: GemmOperands, text: str) -> Plan | None:
     """The plan of that text, among those that the kernels offer."""
     general = operands._replace(problem=_general(operands.problem))
-    return next((plan for plan in candidates(general) if text_of(plan) == text), None)
+    from tilewright.kernels.gemm.choose.candidates import text_of
+
+    return next((plan for plan in _candidates(general) if text_of(plan) == text), None)
 
 
 def _keep(operands: GemmOperands, plan: Plan) -> None:
+    from tilewright.kernels.gemm.choose.candidates import text_of
     from tilewright.runtime.cache import default_cache
 
     general = _general(operands.problem)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.common.launch import KernelLaunch, Place
+    from tilewright.kernels.gemm.choose.why import Why
 
 __all__ = ["CompositeGemm", "beside"]
 
@@ -91,6 +92,13 @@ class CompositeGemm(PlanValue):
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
         """A callable that runs this plan on these tensors; as GemmPlan.bind. A workspace is made at each call."""
         return bind_plan(self, mA, mB, mC, bias=bias)
+
+    @short
+    def why(self, arch: str | None = None) -> Why:
+        """What the plan was chosen from; as GemmPlan.why. Times are those of all launches."""
+        from tilewright.kernels.gemm.choose.why import why_on
+
+        return why_on(self, arch)
 
     # ---- what each kind says ----
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_simt, with_promotion
-from tilewright.kernels.gemm.simt.cost import fastest
+from tilewright.kernels.gemm.simt.cost import by_time, cost, fastest, weighed
 from tilewright.kernels.gemm.simt.gemv import gemv_plan
 from tilewright.kernels.gemm.simt.layouts import (
     ACCESS,
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["GemmSimt", "choose", "given", "plan_of_tile", "promoted", "variants"]
+__all__ = ["GemmSimt", "choose", "considered", "given", "plan_of_tile", "promoted", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
@@ -171,6 +172,27 @@ def choose(
     return gemv or _plan(
         problem, alignments, *fastest(problem, alignments, facts or H200, padded), facts=facts, padded=padded
     )
+
+
+def considered(
+    problem: GemmProblem,
+    alignments: tuple[int, int, int],
+    facts: DeviceFacts | None = None,
+    padded: tuple[bool, bool] = (False, False),
+) -> Iterator[tuple[GemmSimt, Cost]]:
+    """What `choose` chooses from, with the time that each is expected to take, the best first.
+
+    A matrix times a few vectors has the tile of gemv.py and no other.
+    """
+    facts = facts or H200
+    if not _takes(problem):
+        return
+    gemv = None if any(padded) else _gemv(problem, alignments, facts)
+    if gemv is not None:
+        yield gemv, cost(gemv, facts)
+        return
+    for choice, each in sorted(weighed(problem, alignments, facts, padded), key=by_time):
+        yield _plan(problem, alignments, *choice, facts=facts, padded=padded), each
 
 
 def _gemv(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:

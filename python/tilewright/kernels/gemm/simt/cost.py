@@ -1,6 +1,6 @@
 """How long gemm_simt takes: a plan beside those of other kernels, and its tiles beside each other.
 
-The first is the model of waves, in seconds. By the second a tile is chosen, and whether CTAs share tiles along K: a
+The first is the model of waves. By the second a tile is chosen, and whether CTAs share tiles along K: a
 tile takes what its rate says, a launch as long as the multiprocessor that has most of the CTAs; where all CTAs have
 equal shares along K (stream_k.py), a share, and the time in which sums of parts are left and added up. SIMT_MODEL in a
 device's file has its numbers. Plans of other depths and stages, and those of gemv.py, are not told apart by it.
@@ -11,8 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.choose.estimate import seconds
+from tilewright.kernels.gemm.choose.cost import Cost
+from tilewright.kernels.gemm.choose.estimate import Waves, estimate
 from tilewright.kernels.gemm.choose.promotion import is_exact
+from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
 from tilewright.kernels.gemm.simt.stream_k import counts_steps
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, loose_tiles, tiles_for, width_of
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["Choice", "SimtModel", "cost", "expected_time", "fastest", "least_seconds"]
+__all__ = ["Choice", "SimtModel", "by_time", "choice_cost", "cost", "fastest", "least_seconds", "weighed"]
 
 
 class SimtModel(Section):
@@ -48,9 +50,9 @@ class SimtModel(Section):
     turned: float
 
 
-def cost(plan: GemmSimt, facts: DeviceFacts) -> float:
-    """The seconds that a plan is expected to take on a device."""
-    return seconds(plan.problem, plan.tiler_mnk, "simt", facts)
+def cost(plan: GemmSimt, facts: DeviceFacts) -> Cost:
+    """The time that a plan is expected to take on a device, beside plans of other kernels."""
+    return estimate(plan.problem, plan.tiler_mnk, "simt", facts)
 
 
 class Choice(NamedTuple):
@@ -60,12 +62,18 @@ class Choice(NamedTuple):
     stream_k_ctas: int = 0
 
 
-def expected_time(
+def choice_cost(
     problem: GemmProblem, choice: Choice, facts: DeviceFacts, straight: int = 0, model: SimtModel | None = None
-) -> float:
-    """The expected time, in products at a multiprocessor's peak; `straight` operands are not turned on their way.
+) -> Cost:
+    """The time that a tile is expected to take, beside others; `straight` operands are not turned on their way.
 
     A `model` has other numbers than the device's.
+
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> tile = SimtTiles.of(H200).tiles[0]
+    >>> [choice_cost(problem_of(n, n, 4096, Float32), Choice(tile), H200).bound for n in (256, 8192)]
+    ['last wave', 'FMA']
     """
     numbers, multiprocessors = model or SimtModel.of(facts), facts.multiprocessors
     tile, stream_k_ctas = choice
@@ -73,19 +81,33 @@ def expected_time(
     bm, bn = tile.extents(width_of(problem))
     count, k = _tiles(problem, tile), problem.k
     idle = numbers.start + (numbers.adding * tile.sliced_k if tile.sliced_k > 1 else 0)
+    product = 1e-6 / numbers.products  # seconds of one of Float32 at a multiprocessor's peak
+    if problem.acc_type.bits == 64:
+        product *= Rates.of(facts).fma / Rates.of(facts).fma64
+    step = bm * bn / rate * product
 
-    def taken(ctas: int, steps: float) -> float:
-        return max(-(-ctas // multiprocessors), numbers.occupied * tile.ctas) * bm * bn * steps / rate
+    def made(ctas: int, steps: float, begun: float, joined: float = 0.0) -> Cost:
+        return Cost(
+            launch=Waves.of(facts).launch,
+            waves=max(-(-ctas // multiprocessors), numbers.occupied * tile.ctas),
+            filled=ctas / multiprocessors,
+            multiply=step * steps,
+            begun=step * begun,
+            joined=joined,
+            by_fma=True,
+        )
 
     if stream_k_ctas == 0:
-        return taken(count, k + idle)
+        return made(count, k, idle)
     rounds = max(count // stream_k_ctas - 1, 0)  # of whole tiles, behind the shares
     shared = count - rounds * stream_k_ctas
-    share = shared * k / stream_k_ctas + idle * (1 + shared / stream_k_ctas)
+    parts = shared / stream_k_ctas
     sums = bm * bn * tile.sliced_k
     alone = numbers.part if sums > numbers.few_sums * tile.threads else numbers.part // 2
     added = max(stream_k_ctas / shared, 1) * (alone + numbers.part_sum * sums)
-    return numbers.sharing + taken(stream_k_ctas, share + rounds * (k + idle)) + added + numbers.own_sum * sums
+    steps, begun = (parts + rounds) * k, (1 + parts + rounds) * idle
+    joined = (numbers.sharing + added + numbers.own_sum * sums) * product
+    return made(stream_k_ctas, steps, begun, joined)
 
 
 def _tiles(problem: GemmProblem, tile: SimtTile) -> int:
@@ -130,25 +152,36 @@ def fastest(
     >>> [fastest(problem_of(n, n, n, Float32), (16, 16, 16), H200).stream_k_ctas for n in (512, 3000)]
     [0, 264]
     """
-    return _fastest(problem, alignments, facts, padded, may_be_loose)[1]
+    choice, _ = min(weighed(problem, alignments, facts, padded, may_be_loose), key=by_time)
+    return choice
 
 
 def least_seconds(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool] = (False, False)
 ) -> float:
-    """The expected time of what `fastest` chooses.
+    """The expected time of what `fastest` chooses, without that of the launch.
 
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> 2500e-6 < least_seconds(problem_of(4096, 4096, 4096, Float32), (16, 16, 16), H200) < 2700e-6
     True
     """
-    return _fastest(problem, alignments, facts, padded, True)[0] / SimtModel.of(facts).products * 1e-6
+    return min(cost.without("launch") for _, cost in weighed(problem, alignments, facts, padded))
 
 
-def _fastest(
-    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool], may_be_loose: bool
-) -> tuple[float, Choice]:
+def by_time(found: tuple[Choice, Cost]) -> tuple[float, Choice]:
+    """The key that choices are sorted by."""
+    return found[1].seconds, found[0]
+
+
+def weighed(
+    problem: GemmProblem,
+    alignments: Alignments,
+    facts: DeviceFacts,
+    padded: tuple[bool, bool] = (False, False),
+    may_be_loose: bool = True,
+) -> list[tuple[Choice, Cost]]:
+    """What `fastest` chooses from, with the time that each is expected to take."""
     accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
     straight = sum(x.is_async and x.vector > 1 for x in accesses)
     tiles = tiles_for(problem, facts)
@@ -158,7 +191,7 @@ def _fastest(
     if not may_be_loose:
         choices = [x for x in choices if x.stream_k_ctas == 0]
     exact = [x for x in choices if _has_short_sums(problem, x, facts)] or choices
-    return min((expected_time(problem, x, facts, straight), x) for x in exact)
+    return [(x, choice_cost(problem, x, facts, straight)) for x in exact]
 
 
 def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) -> bool:

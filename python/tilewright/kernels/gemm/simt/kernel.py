@@ -14,6 +14,7 @@ SIMT = Kernel(
     archs=(75, None),
     choose=f"{HERE}.build:choose",
     variants=f"{HERE}.build:variants",
+    considered=f"{HERE}.build:considered",
     given=f"{HERE}.build:given",
     expected=f"{HERE}.cost:cost",
     tables=f"{HERE}.tables:simt_tables",

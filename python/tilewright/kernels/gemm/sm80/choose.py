@@ -12,7 +12,7 @@ from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
-from tilewright.kernels.gemm.sm80.cost import Sm80Numbers, Sm80Tile, tile_time
+from tilewright.kernels.gemm.sm80.cost import Sm80Numbers, Sm80Tile, tile_cost
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -30,7 +30,10 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
 
 WIDTHS = (16, 8, 4)  # bytes of a cp.async
@@ -74,10 +77,26 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     op = operation(problem, facts.capability)
     if op is None:
         return None
-    tiles = _tiles(problem, alignments, facts)
-    fitting = [tile for tile in tiles if _bytes(tile) <= facts.shared_bytes]
-    plan = build(problem, op, min(fitting, key=lambda tile: tile_time(problem, tile, facts)), alignments)
+    tile, _ = _ranked(problem, alignments, facts)[0]
+    plan = build(problem, op, tile, alignments)
     return with_promotion(plan, promotion_by_mma(plan, facts))
+
+
+def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> list[tuple[Sm80Tile, Cost]]:
+    """The tiles that shared memory holds, with the time that each is expected to take, the fastest first."""
+    tiles = [tile for tile in _tiles(problem, alignments, facts) if _bytes(tile) <= facts.shared_bytes]
+    return sorted(((tile, tile_cost(problem, tile, facts)) for tile in tiles), key=lambda found: found[1].seconds)
+
+
+def considered(
+    problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None
+) -> Iterator[tuple[GemmSm80, Cost]]:
+    """What `choose` chooses from, with the time that each is expected to take, the best first."""
+    facts = facts or H200
+    op = operation(problem, facts.capability)
+    for tile, cost in _ranked(problem, alignments, facts) if op is not None else ():
+        plan = build(problem, op, tile, alignments)
+        yield with_promotion(plan, promotion_by_mma(plan, facts)), cost
 
 
 def variants(

@@ -14,6 +14,7 @@ SM80 = Kernel(
     archs=(80, None),
     choose=f"{HERE}.choose:choose",
     variants=f"{HERE}.choose:variants",
+    considered=f"{HERE}.choose:considered",
     given=f"{HERE}.choose:given",
     expected=f"{HERE}.cost:cost",
     tables=f"{HERE}.tables:tables_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import LayoutError
@@ -18,12 +19,13 @@ from tilewright.kernels.gemm.sm90.build import (
     smem_layout,
 )
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
-from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, seconds, smem_stages, store_for
+from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, smem_stages, store_for
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
 
 BYTES = (Int8, Uint8)
@@ -146,7 +148,9 @@ def plan_of(
     return with_promotion(plan, promotion_by_wgmma(plan, facts))
 
 
-def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> Iterator[GemmSm90]:
+def _ranked(
+    problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts
+) -> Iterator[tuple[GemmSm90, Cost]]:
     if not _takes(problem):
         return
     k_major = _majors(problem, alignments)
@@ -157,27 +161,30 @@ def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: Devic
     few = min(problem.m, problem.n) <= numbers.most_of_few
     configs = numbers.configs + numbers.of_few if few else numbers.configs
     configs = tuple(config for config in configs if not alone or config.cluster == (1, 1))
-    for config in sorted(configs, key=lambda config: seconds(config, problem, facts)):
+    costs = [(config, config_cost(config, problem, facts)) for config in configs]
+    for config, cost in sorted(costs, key=lambda found: found[1].seconds):
         plan = plan_of(config, problem, k_major, alignments, facts)
         if plan is not None:
-            yield plan
+            yield plan, cost
 
 
 def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None) -> GemmSm90 | None:
     """The plan that is expected to be the fastest; None where the kernel does not take the problem."""
-    return next(_ranked(problem, alignments, facts or H200), None)
+    return next((plan for plan, _ in _ranked(problem, alignments, facts or H200)), None)
+
+
+def considered(
+    problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None
+) -> Iterator[tuple[GemmSm90, Cost]]:
+    """What `choose` chooses from, with the time that each is expected to take, the best first."""
+    return _ranked(problem, alignments, facts or H200)
 
 
 def variants(
     problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None, most: int = 16
 ) -> list[GemmSm90]:
     """The plans that are worth measuring, the one that is expected to be the fastest first."""
-    found = []
-    for plan in _ranked(problem, alignments, facts or H200):
-        found.append(plan)
-        if len(found) == most:
-            break
-    return found
+    return [plan for plan, _ in islice(_ranked(problem, alignments, facts or H200), most)]
 
 
 def given(

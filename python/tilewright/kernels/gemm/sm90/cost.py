@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.sm90.build import BY_BOXES, SPAN, beside_stages
 from tilewright.kernels.gemm.sm90.conditions import store_of
 from tilewright.numeric import TFloat32
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm90.build import GemmSm90
 
-__all__ = ["Config", "Sm90Configs", "Sm90Model", "cost", "seconds", "smem_stages", "store_for"]
+__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "smem_stages", "store_for"]
 
 
 class Config(NamedTuple):
@@ -102,14 +103,15 @@ def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
     return store_of(problem, config.bM, config.bN, config.split_k, sharing, alignment, paired)
 
 
-def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> float:
-    """The seconds that a problem is expected to take with a configuration, by other numbers than the device's if given.
+def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
+    """The time that a problem is expected to take with a configuration, by other numbers than the device's if given.
 
     >>> from tilewright import BFloat16
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> 160e-6 < seconds(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200) < 200e-6
-    True
+    >>> found = config_cost(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200)
+    >>> 160e-6 < found.seconds < 200e-6, found.bound
+    (True, 'tensor cores')
     """
     p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
     bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
@@ -120,7 +122,7 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm9
     tiles = rounded_m * rounded_n * p.batches * config.split_k
     waves = -(-tiles // (sms * config.resident))
     together = max(min(config.resident, -(-tiles // sms)), 1)  # CTAs that a multiprocessor really has
-    multiply = max(bM * bN / 32, bM + bM * bN / 64)
+    multiply, shared = bM * bN / 32, bM + bM * bN / 64
     broken = [model.broken_rows if _breaks(strides, p) else 1.0 for strides in (p.a_strides, p.b_strides)]
     ingest = (bM + bN) * SPAN / model.ingest
     fetch = (bM * broken[0] / cN + bN * broken[1] / cM) * SPAN / model.ingest
@@ -129,30 +131,42 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm9
     streamed = (bM / cN if rounded_n <= few * cN else 0) + (bN / cM if rounded_m <= few * cM else 0)
     store = store_for(config, p, SPAN)
     late = model.latency / (together * max(smem_stages(config, p, facts, store), 1))
-    step = max(multiply, ingest, fetch, streamed * SPAN / model.stream, late)
     stored = bM * bN * p.c_type.bits / 8 / config.split_k / model.store
-    step *= 1 + model.fetched * fetch / multiply
-    wave = together * (steps * step + stored * (model.overlapped if config.ping_pong and waves > 1 else 1))
     start = model.fill + (model.cluster if cM * cN > 1 else 0)
     if store not in BY_BOXES:
         start += model.direct
-    clocks: float = start + waves * wave
+    exchange = 0.0
     if config.split_k > 1:  # nothing of the next tile is fetched before the sums are exchanged
-        clocks += (waves - 1) * start + waves * (model.split + 4 * bM * bN / model.exchange)
+        start *= waves
+        exchange = model.split + 4 * bM * bN / model.exchange
     moved: float = p.batches * size * (p.m * p.k + p.n * p.k) + p.batches * p.m * p.n * p.c_type.bits // 8
     useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
     moved *= 1 + model.unused * (1 - useful)
     if tiles < model.starving * sms:
         moved *= 1 + model.starved
-    own, memory = clocks / model.clock, moved / model.memory
-    fixed = model.launch + (model.split / model.clock if config.split_k > 1 else 0)
-    fetched = model.fetches * tiles * steps * fetch * model.ingest / model.l2
-    return fixed + max(own, memory) + model.hidden * min(own, memory) + fetched
+    each, clocks = 1 / model.clock, together * steps / model.clock
+    return Cost(
+        launch=model.launch + (model.split * each if config.split_k > 1 else 0),
+        start=start * each,
+        waves=waves,
+        filled=tiles / (sms * together),
+        multiply=clocks * multiply,
+        shared=clocks * shared,
+        l2=clocks * max(ingest, fetch),
+        streamed=clocks * streamed * SPAN / model.stream,
+        late=clocks * late,
+        slowdown=1 + model.fetched * fetch / max(multiply, shared),
+        stored=together * stored * each * (model.overlapped if config.ping_pong and waves > 1 else 1),
+        summed=exchange * each,
+        memory=moved / model.memory,
+        hidden=model.hidden,
+        traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
+    )
 
 
-def cost(plan: GemmSm90, facts: DeviceFacts) -> float:
-    """The seconds that a plan is expected to take on a device."""
+def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
+    """The time that a plan is expected to take on a device."""
     bM, bN, _ = plan.tiler_mnk
     resident = max(plan.workers // facts.multiprocessors, 1)
     config = Config(bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages)
-    return seconds(config, plan.problem, facts)
+    return config_cost(config, plan.problem, facts)

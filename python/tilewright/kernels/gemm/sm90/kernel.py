@@ -14,6 +14,7 @@ SM90 = Kernel(
     archs=(90, 90),
     choose=f"{HERE}.choose:choose",
     variants=f"{HERE}.choose:variants",
+    considered=f"{HERE}.choose:considered",
     given=f"{HERE}.choose:given",
     expected=f"{HERE}.cost:cost",
     tables=f"{HERE}.tables:tables",

@@ -1,0 +1,115 @@
+"""How long a plan is expected to take, in terms that a device bounds: what the cost models of all kernels return.
+
+A multiprocessor does its tiles in waves. What it does for one at the same time takes as long as the longest of it; what
+comes before and behind is added. Beside all waves the memory moves the operands.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["BOUNDS", "Cost"]
+
+
+class Cost(NamedTuple):
+    """Seconds; those "of a wave" are spent in each of `waves`.
+
+    >>> cost = Cost(launch=2e-6, waves=2, filled=1.5, multiply=10e-6, l2=2e-6, memory=5e-6)
+    >>> round(cost.seconds * 1e6, 3), cost.bound, round(cost.without("last wave") * 1e6, 3)
+    (22.0, 'tensor cores', 17.0)
+    """
+
+    launch: float = 0.0
+    start: float = 0.0  # until the first tile is multiplied, and behind the last one: once
+    joined: float = 0.0  # the sums of shares of a tile are left and added up: once
+    waves: float = 1.0  # as long as the multiprocessor that has most tiles takes
+    filled: float = 1.0  # waves, if no multiprocessor were ever without a tile
+    multiply: float = 0.0  # of a wave: the tensor cores' instructions, or those of FMA
+    shared: float = 0.0  # of a wave, meanwhile: shared memory is read
+    l2: float = 0.0  # the same: the L2 gives what the multiprocessor takes in
+    streamed: float = 0.0  # the same: rows come from memory, since few tiles share them
+    late: float = 0.0  # the same: a stage is waited for
+    slowdown: float = 1.0  # of all of this, by the power that it takes
+    fetched: float = 0.0  # of a wave, besides: shared memory and L2, where products wait for them
+    begun: float = 0.0  # of a wave, besides: a tile's pipeline fills
+    stored: float = 0.0  # of a wave, besides: sums are stored
+    summed: float = 0.0  # of a wave, besides: the sums of those that share K are added up
+    memory: float = 0.0  # while all waves are done: the memory moves A, B and C
+    hidden: float = 0.0  # how much of the shorter one of the two is added to the longer one
+    traffic: float = 0.0  # in the end: the L2 is not as fast as it could be for all multiprocessors
+    beside: float = 0.0  # other launches: copies of operands, the rest of C
+    by_fma: bool = False  # whether it multiplies without tensor cores
+
+    @property
+    def seconds(self) -> float:
+        """The expected time."""
+        own = self._own()
+        together = max(own, self.memory) + self.hidden * min(own, self.memory)
+        return self.launch + together + self.traffic + self.beside
+
+    def _own(self) -> float:
+        """The time of all waves."""
+        step = max(self.multiply, self.shared, self.l2, self.streamed, self.late) * self.slowdown
+        wave = step + self.fetched + self.begun + self.stored + self.summed
+        return self.start + self.joined + self.waves * wave
+
+    def without(self, bound: str) -> float:
+        """The seconds that it would take if what a name of BOUNDS stands for, or several with "and", took no time."""
+        changes: dict[str, float] = {}
+        for name in bound.split(" and "):
+            if name == "last wave":
+                changes["waves"] = self.filled
+            elif name not in PRODUCTS or name == PRODUCTS[self.by_fma]:
+                changes.update(dict.fromkeys(BOUNDS[name], 0.0))
+        return self._replace(**changes).seconds
+
+    def times(self, factor: float) -> Cost:
+        """The cost of what takes so many times as long behind the launch."""
+        terms = ("start", "joined", "waves", "filled", "memory", "traffic", "beside")
+        return self._replace(**{name: getattr(self, name) * factor for name in terms})
+
+    @property
+    def bound(self) -> str:
+        """The name in BOUNDS of what would save most of the time if it took none.
+
+        Of what takes place at the same time and takes equally long, up to a twentieth, no part alone would save much:
+        these are named together.
+
+        >>> Cost(multiply=10e-6, l2=9.9e-6).bound
+        'tensor cores and L2'
+        """
+        return min((*BOUNDS, " and ".join(self._equally_long())), key=self.without)
+
+    def _equally_long(self) -> list[str]:
+        """What bounds a step along K; and the memory, where it takes as long as all steps."""
+        terms = {
+            PRODUCTS[self.by_fma]: self.multiply,
+            "shared memory": self.shared,
+            "L2": self.l2,
+            "memory": self.streamed,
+            "latency": self.late,
+        }
+        longest = max(terms.values())
+        names = [name for name, seconds in terms.items() if EQUAL * (longest - seconds) <= longest]
+        own = self._own()
+        if "memory" not in names and EQUAL * abs(own - self.memory) <= max(own, self.memory):
+            names.append("memory")
+        return names
+
+
+EQUAL = 20  # what takes less by this part of the time, or not even that, takes as long
+PRODUCTS = ("tensor cores", "FMA")  # whose time `multiply` is: without `by_fma`, and with it
+# What bounds a plan, and which terms of its cost that is.
+BOUNDS: dict[str, tuple[str, ...]] = {
+    "tensor cores": ("multiply",),
+    "FMA": ("multiply",),
+    "shared memory": ("shared", "fetched"),
+    "L2": ("l2", "traffic"),
+    "memory": ("streamed", "memory"),
+    "latency": ("late", "start", "begun"),
+    "launch": ("launch",),
+    "stores": ("stored",),
+    "sums": ("summed", "joined"),
+    "last wave": ("waves",),
+    "other launches": ("beside",),
+}

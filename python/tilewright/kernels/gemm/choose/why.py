@@ -1,0 +1,212 @@
+"""Why a GEMM got its plan: what was chosen from, how long each was expected to take, and what bounds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.gemm.choose.candidates import considered
+from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
+from tilewright.kernels.gemm.composite.residue import ResidueGemm
+from tilewright.kernels.kernel import kernel_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.choose.cost import Cost
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.run import Plan
+
+    Alignments = tuple[int, int, int]
+
+__all__ = ["Candidate", "Why", "why", "why_on"]
+
+ALIGNED = (256, 256, 256)  # of plans that were not chosen, nothing else is known
+SHOWN = 16  # candidates in the text
+HEADS = ("", "kernel", "tile", "cluster", "split-K", "stages", "CTAs", "predicted", "bound by", "without it")
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+
+
+class Candidate(NamedTuple):
+    """A plan that was chosen from, its cost, and whether it is the plan itself."""
+
+    plan: Plan
+    cost: Cost
+    chosen: bool
+
+    @property
+    def seconds(self) -> float:
+        """The time that it is expected to take."""
+        return self.cost.seconds
+
+    @property
+    def bound(self) -> str:
+        """What would save most of the time if it took none, such as "tensor cores" or "last wave"."""
+        return self.cost.bound
+
+    @property
+    def kernel(self) -> str:
+        """Its kernel, with what else tells it from others."""
+        plan: Any = self.plan
+        one = plan.kernel_plan
+        words = [one.kernel_name]
+        if getattr(one, "ping_pong", False):
+            words.append("ping-pong")
+        if one.swapped:
+            words.append("C transposed")
+        if isinstance(plan, PaddedGemm):
+            words.append("copies of " + " and ".join(x for x, wanted in zip("AB", plan.sides, strict=True) if wanted))
+        if isinstance(plan, ResidueGemm):
+            words.append(f"rest of {('rows', 'columns')[plan.along]} from {plan.begin}")
+        return ", ".join(words)
+
+    @property
+    def tile(self) -> tuple[int, int, int]:
+        """The tile (bM,bN,bK) of a CTA."""
+        return self.plan.tiler_mnk
+
+    @property
+    def cluster(self) -> tuple[int, int]:
+        """The CTAs of a cluster that share rows."""
+        return getattr(self.plan.kernel_plan, "cluster_mn", (1, 1))
+
+    @property
+    def split_k(self) -> int:
+        """How many CTAs of a cluster share a tile along K."""
+        return getattr(self.plan.kernel_plan, "split_k", 1)
+
+    @property
+    def shares(self) -> int:
+        """How many CTAs have equal shares of all tiles along K (stream-K); 0: none."""
+        return getattr(self.plan.kernel_plan, "stream_k_ctas", 0)
+
+    @property
+    def stages(self) -> int:
+        """The tiles of A and B that shared memory holds."""
+        return self.plan.stages
+
+    def cells(self) -> tuple[str, ...]:
+        """Its row of the table."""
+        split = f"{self.shares} shares" if self.shares else str(self.split_k)
+        return (
+            ">" if self.chosen else "",
+            self.kernel,
+            text(self.tile),
+            text(self.cluster),
+            split,
+            str(self.stages),
+            str(self.plan.kernel_plan.ctas),
+            shown(self.seconds),
+            self.bound,
+            shown(self.cost.without(self.bound)),
+        )
+
+
+class Why(NamedTuple):
+    """`plan.why()`: the candidates, the chosen one first, then by their times. It prints as a table.
+
+    It is iterated and indexed as the tuple of its `rows`.
+    """
+
+    problem: GemmProblem
+    device: str
+    rows: tuple[Candidate, ...]
+
+    def __iter__(self) -> Iterator[Candidate]:  # type: ignore[override]
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.rows[i]
+
+    def __str__(self) -> str:
+        table = [HEADS, *(row.cells() for row in self.rows[:SHOWN])]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(f"{x:{n}}" for x, n in zip(row, widths, strict=True)).rstrip() for row in table]
+        more = len(self.rows) - SHOWN
+        lines += [f"and {more} more, of {shown(self.rows[-1].seconds)} at most"] if more > 0 else []
+        return "\n".join([f"{self.problem}, on {self.device}", *lines])
+
+    __repr__ = __str__
+
+
+def shown(seconds: float) -> str:
+    """A time with four digits.
+
+    >>> shown(1.23456e-4), shown(2.0)
+    ('123.5 us', '2 s')
+    """
+    scale, unit = next((x for x in UNITS if seconds >= x[0]), UNITS[-1])
+    return f"{seconds / scale:.4g} {unit}"
+
+
+def why_on(plan: Plan, arch: str | None) -> Why:
+    """plan.why: see there."""
+    from tilewright.devices import DEVICES
+
+    if arch is not None and (not isinstance(arch, str) or arch not in DEVICES):
+        raise ValueError(f"plan.why: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
+    return why(plan, None if arch is None else DEVICES[arch])
+
+
+def why(plan: Plan, facts: DeviceFacts | None = None) -> Why:
+    """The same; `facts` are of the device to ask for, by default that of the choice, else an H200."""
+    from tilewright.devices import H200
+
+    alignments, known = vars(plan).get("chosen_for", (ALIGNED, H200))
+    facts = facts or known
+    problem = plan.problem.swapped() if plan.swapped else plan.problem
+    costs: dict[Plan, Cost] = {}
+    for x, cost in _candidates(plan, problem, alignments, facts):
+        costs.setdefault(x, cost)
+    found = [Candidate(x, cost, x == plan) for x, cost in costs.items()]
+    if not any(x.chosen for x in found):
+        found.append(Candidate(plan, _cost(plan, alignments, facts), True))
+    found.sort(key=lambda x: (not x.chosen, x.seconds))
+    return Why(problem, facts.name, tuple(found))
+
+
+def _candidates(
+    plan: Plan, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
+) -> Iterator[tuple[Plan, Cost]]:
+    """What was chosen from."""
+    if isinstance(plan, ResidueGemm):
+        yield plan, _cost(plan, alignments, facts)
+        whole = _without_residue(problem, alignments, facts)
+        yield from () if whole is None else _candidates(whole, problem, alignments, facts)
+    elif isinstance(plan, PaddedGemm):
+        copying = padding_seconds(problem, plan.sides, facts)
+        padded, aligned = pad(problem, alignments, plan.sides, plan.is_turned)
+        turned = plan.sides if plan.is_turned else None
+        for run in considered(kernel_of(plan.gemm), padded, aligned, facts, turned):
+            yield from ((plan.replace(gemm=each), cost._replace(beside=copying)) for each, cost in run)
+        direct = Search(problem, alignments, facts).plan
+        if direct is not None:
+            cost = kernel_of(direct).expected(direct, facts)
+            yield direct, cost if plan.is_turned else cost.times(Rule.of(facts).unaligned)
+    else:
+        for run in considered(kernel_of(plan), problem, alignments, facts):
+            yield from run
+
+
+def _without_residue(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan | None:
+    """The plan that there would be if the last rows or columns were not a GEMM of their own."""
+    search = Search(problem, alignments, facts)
+    plans = (x.build(search) for x in RECIPES if x.name != "residue tile" and x.applies(search))
+    return next((plan for plan in plans if plan is not None), None)
+
+
+def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
+    """The cost of a plan by itself; of a plan of several launches, that of the largest with the others beside it."""
+    if isinstance(plan, ResidueGemm):
+        gemm, residue = (why(x, facts).rows[0].cost for x, _ in plan.parts)
+        rest = residue.without("launch") + Rule.of(facts).residue_launch
+        return gemm._replace(beside=gemm.beside + rest)
+    if isinstance(plan, PaddedGemm):
+        copying = padding_seconds(plan.problem, plan.sides, facts)
+        return why(plan.gemm, facts).rows[0].cost._replace(beside=copying)  # type: ignore[no-any-return]
+    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
