@@ -13,8 +13,8 @@ from cpu_sum_kernels import SumKernels
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, Int32, LayoutError, _core, kernels
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm import host as gemm_host
-from tilewright.kernels.gemm.choose.choose import choose_whole, choose_gemm
-from tilewright.kernels.gemm.choose.split_k import seconds_of
+from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole
+from tilewright.kernels.gemm.choose.split_k import seconds_of, sum_seconds
 from tilewright.kernels.gemm.composite.padded import PaddedGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, sums_of, takes_accesses
@@ -285,3 +285,14 @@ def test_float8_is_split_too():
     assert isinstance(plan, SplitKGemm)
     assert plan.gemm.problem.c_type is Float32
     assert plan.sum.problem.c_type is BFloat16
+
+
+def test_why_lists_other_numbers_of_parts_and_the_whole():
+    plan = choose_gemm(problem_of(512, 512, 16384, BFloat16), ALIGNED, H200)
+    rows = plan.why().rows
+    assert rows[0].plan == plan
+    assert rows[0].kernel == "sm90, 8 parts of K"
+    assert rows[0].seconds == pytest.approx(seconds_of(plan.gemm, H200) + sum_seconds(plan, H200))
+    assert {2, 4, 8} == {x.plan.parts for x in rows if isinstance(x.plan, SplitKGemm)}
+    whole = [x for x in rows if not isinstance(x.plan, SplitKGemm)]
+    assert min(whole, key=lambda x: x.seconds).plan == choose_whole(plan.problem, ALIGNED, H200)

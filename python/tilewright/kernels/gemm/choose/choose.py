@@ -250,7 +250,8 @@ def _first(recipes: tuple[Recipe, ...], search: Search) -> Plan:
     for recipe in recipes:
         plan = recipe.build(search) if recipe.applies(search) else None
         if plan is not None:
-            plan.__dict__.setdefault("chosen_for", (alignments, facts))  # plan.why() asks; no part of its value
+            # plan.why() asks; no part of its value
+            plan.__dict__.setdefault("chosen_for", (search.alignments, search.facts))
             return plan
     raise ValueError(f"kernels.gemm: no kernel of sm_{search.facts.capability} takes {search.problem}")
 

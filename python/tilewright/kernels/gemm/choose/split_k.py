@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["SplitK", "has_few_tiles", "seconds_of", "split_k"]
+__all__ = ["SplitK", "has_few_tiles", "in_parts", "seconds_of", "split_k", "sum_seconds"]
 
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
 
@@ -65,15 +65,23 @@ def split_k(
     `choose` gives the plan of a problem whose K is not split.
     """
     limit = SplitK.of(facts).gain * seconds_of(choose(problem, alignments, facts), facts)
-    best: tuple[GemmPlan | PaddedGemm, int] | None = None
+    best = None
+    for plan in in_parts(problem, alignments, facts, choose):
+        taken = seconds_of(plan.gemm, facts) + sum_seconds(plan, facts)
+        if taken < limit:
+            best, limit = plan, taken
+    return best
+
+
+def in_parts(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
+    choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
+) -> Iterator[SplitKGemm]:  # fmt: skip
+    """The plans in parts along K that are looked at, those of few parts first."""
     for parts in _candidates(problem, facts):
         gemm = choose(parts_problem(problem, parts), (*alignments[:2], ROW), facts)
-        if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
-            continue
-        taken = seconds_of(gemm, facts) + _sum_seconds(problem, parts, facts)
-        if taken < limit:
-            best, limit = (gemm, parts), taken
-    return None if best is None else _plan(problem, alignments, facts, *best)
+        if isinstance(gemm, PaddedGemm) or not isinstance(gemm, CompositeGemm):
+            yield _plan(problem, alignments, facts, gemm, parts)
 
 
 def _plan(
@@ -99,10 +107,10 @@ def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
     yield from sorted(found)
 
 
-def _sum_seconds(problem: GemmProblem, parts: int, facts: DeviceFacts) -> float:
+def sum_seconds(plan: SplitKGemm, facts: DeviceFacts) -> float:
     """The time of the second launch: its start, and what it reads and writes, as fast as copies of operands."""
-    p, numbers = problem, Padded.of(facts)
-    moved = p.m * p.n * p.batches * (parts * int(p.acc_type.bits) + int(p.c_type.bits)) / 8
+    p, numbers = plan.problem, Padded.of(facts)
+    moved = p.m * p.n * p.batches * (plan.parts * int(p.acc_type.bits) + int(p.c_type.bits)) / 8
     return numbers.launch + moved / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
 
 
@@ -111,4 +119,4 @@ def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
     if isinstance(plan, PaddedGemm):
         return padding_seconds(plan.problem, plan.sides, facts) + seconds_of(plan.gemm, facts)
     single = plan.kernel_plan
-    return kernel_of(single).expected(single, facts)  # type: ignore[no-any-return]
+    return kernel_of(single).expected(single, facts).seconds  # type: ignore[no-any-return]

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm.choose.candidates import considered
-from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search
+from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, choose_whole
+from tilewright.kernels.gemm.choose.split_k import in_parts, sum_seconds
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
+from tilewright.kernels.gemm.composite.split_k import SplitKGemm
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -56,6 +58,9 @@ class Candidate(NamedTuple):
             words.append("ping-pong")
         if one.swapped:
             words.append("C transposed")
+        if isinstance(plan, SplitKGemm):
+            words.append(f"{plan.parts} parts of K")
+            plan = plan.gemm
         if isinstance(plan, PaddedGemm):
             words.append("copies of " + " and ".join(x for x, wanted in zip("AB", plan.sides, strict=True) if wanted))
         if isinstance(plan, ResidueGemm):
@@ -174,7 +179,11 @@ def _candidates(
     plan: Plan, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
 ) -> Iterator[tuple[Plan, Cost]]:
     """What was chosen from."""
-    if isinstance(plan, ResidueGemm):
+    if isinstance(plan, SplitKGemm):
+        for each in in_parts(problem, alignments, facts, choose_whole):
+            yield each, _cost(each, alignments, facts)
+        yield from _candidates(choose_whole(problem, alignments, facts), problem, alignments, facts)
+    elif isinstance(plan, ResidueGemm):
         yield plan, _cost(plan, alignments, facts)
         whole = _without_residue(problem, alignments, facts)
         yield from () if whole is None else _candidates(whole, problem, alignments, facts)
@@ -202,6 +211,9 @@ def _without_residue(problem: GemmProblem, alignments: Alignments, facts: Device
 
 def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
     """The cost of a plan by itself; of a plan of several launches, that of the largest with the others beside it."""
+    if isinstance(plan, SplitKGemm):
+        parts = _cost(plan.gemm, alignments, facts)
+        return parts._replace(beside=parts.beside + sum_seconds(plan, facts))
     if isinstance(plan, ResidueGemm):
         gemm, residue = (why(x, facts).rows[0].cost for x, _ in plan.parts)
         rest = residue.without("launch") + Rule.of(facts).residue_launch
