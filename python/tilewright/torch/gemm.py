@@ -246,17 +246,18 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     """
     function = "tilewright.torch.matmul"
     _require(function, a=a, b=b)
-    x = a[None] if a.dim() == 1 else a
-    y = b[:, None] if b.dim() == 1 else b
-    if x.shape[-1] != y.shape[-2]:
+    left, right = a.shape, b.shape  # a DTensor takes some time to answer
+    is_row, is_column = len(left) == 1, len(right) == 1
+    columns, rows = left[-1], right[-1 if is_column else -2]
+    if columns != rows:
         raise ValueError(
-            f"{function}: a {tuple(a.shape)} has {x.shape[-1]} columns and b {tuple(b.shape)} has {y.shape[-2]} "
-            "rows; they must be equal"
+            f"{function}: a {tuple(left)} has {columns} columns and b {tuple(right)} has {rows} rows; "
+            "they must be equal"
         )
-    result = _run(function, x, y, out_dtype=out_dtype)
-    if b.dim() == 1:
+    result = _run(function, a[None] if is_row else a, b[:, None] if is_column else b, out_dtype=out_dtype)
+    if is_column:
         result = result[..., 0]
-    return result[..., 0, :] if a.dim() == 1 and b.dim() > 1 else result[..., 0] if a.dim() == 1 else result
+    return result[..., 0, :] if is_row and not is_column else result[..., 0] if is_row else result
 
 
 def addmm(

@@ -24,6 +24,9 @@ __all__ = ["gemm"]
 
 KINDS = (Replicate, Shard, Partial)
 MOST_KNOWN = 4096  # kinds of operands that are remembered, so that ever new shapes do not fill the memory
+# torch has no public name for these; of a torch without them every DTensor goes to its dispatch.
+HAS_PARTS = hasattr(DTensor, "_spec") and hasattr(DTensor, "_local_tensor")
+has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 OPERATION = torch.ops.tilewright.gemm.default
 OF_PARTS = torch.ops.tilewright.gemm_of_parts.default
 
@@ -45,20 +48,18 @@ def gemm(
     transposed: Transposed,
 ) -> Tensor:
     """`torch.ops.tilewright.gemm` of a or a^T and b or b^T: its result, placements and gradients."""
-    operands = (a, b, c, bias)
-    for x in operands:
-        if x is not None and not _has_plain_part(x):
-            return _dispatched(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
-    if torch.compiler.is_compiling():
-        return _dispatched(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in operands):
-        return _Gemm.apply(a, b, c, bias, alpha, beta, out_dtype, transposed)  # type: ignore[no-any-return]
-    return _forward(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
+    given = [x for x in (a, b, c, bias) if x is not None]
+    if not torch.compiler.is_compiling() and all(map(_has_plain_part, given)):
+        if not torch.is_grad_enabled() or not any(x.requires_grad for x in given):
+            return _forward(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
+        if not has_transforms():  # of torch.func, which take no gradient of this kind
+            return _Gemm.apply(a, b, c, bias, alpha, beta, out_dtype, transposed)  # type: ignore[no-any-return]
+    return _dispatched(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
 
 
 def _has_plain_part(x: Tensor) -> bool:
     """Whether it is a DTensor whose part is here: not a fake one, and not still under way."""
-    return type(x) is DTensor and type(x._local_tensor) is Tensor
+    return HAS_PARTS and type(x) is DTensor and type(x._local_tensor) is Tensor
 
 
 def _dispatched(a: Any, b: Any, *rest: Any) -> Any:
@@ -105,6 +106,11 @@ def _forward(
         activation,
         out_dtype,
     )
+    return _whole(part, spec)
+
+
+def _whole(part: Tensor, spec: Any) -> Any:
+    """A DTensor as torch's dispatch makes one; the public from_local takes longer than all the rest of a call."""
     return DTensor.__new__(DTensor, part, spec, requires_grad=False)
 
 
@@ -140,6 +146,10 @@ def _stays(result: Any, operands: Sequence[Any], activation: str | None, transpo
     No two rules place a result alike, so that the one with its placement is the one that torch took.
     """
     given = [x for x in (result, *operands) if x is not None]
+    try:
+        _whole(result._local_tensor, result._spec)
+    except (AttributeError, TypeError):  # another torch makes them in another way
+        return False
     if result.device_mesh.get_coordinate() is None or not all(_is_plain(x) for x in given):
         return False
     seen = [None if x is None else _operand(x, i < 2 and transposed[i]) for i, x in enumerate(operands)]
