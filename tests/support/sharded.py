@@ -214,6 +214,15 @@ def transformed(mesh: Any) -> dict[str, Any]:
 
     factor = torch.func.grad(lambda y: (twt.linear(x, weight).sum() * y).sum())(distribute_tensor(torch.ones(1), mesh))
     torch.testing.assert_close(factor.full_tensor()[0], (x.full_tensor() @ weight.full_tensor().mT).sum())
+    known = twt.linear(x, weight.detach())
+    for wrong in (["gelu"], "gelus"):  # of operands that are known
+        try:
+            twt.linear(x, weight.detach(), activation=wrong)
+        except ValueError as error:
+            assert "activation is" in str(error)
+        else:
+            raise AssertionError(f"activation {wrong} was taken")
+    torch.testing.assert_close(twt.linear(x, weight.detach()).full_tensor(), known.full_tensor())
     x.requires_grad_()
     loss = (twt.linear(x, weight) ** 2).sum().full_tensor()
     (first,) = torch.autograd.grad(loss, x, create_graph=True)

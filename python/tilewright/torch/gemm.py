@@ -222,6 +222,18 @@ def _run(
     return result if fused == activation else ACTIVATIONS[str(activation)](result)
 
 
+def _again(
+    a: Tensor, b: Tensor, bias: Tensor | None, activation: Any, out_dtype: Any, transposed: tuple[bool, bool]
+) -> Any:
+    """The product of DTensors like some before, without the checks that those passed; None for all else."""
+    if torch.compiler.is_compiling() or forward_ad._current_level >= 0:
+        return None
+    sharded = sys.modules.get("tilewright.torch.sharded")  # which torch.compile does not trace
+    if sharded is None or not isinstance(activation, str | None) or not isinstance(out_dtype, torch.dtype | None):
+        return None
+    return sharded.again(a, b, None, bias, 1.0, 1.0, activation, out_dtype, transposed)
+
+
 def _require(function: str, **tensors: Any) -> None:
     for name, x in tensors.items():
         if not isinstance(x, Tensor):
@@ -244,6 +256,9 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     >>> matmul(torch.arange(6.0).reshape(2, 3), torch.ones(3))
     tensor([ 3., 12.])
     """
+    found = None if type(a) in PLAIN else _again(a, b, None, None, out_dtype, (False, False))
+    if found is not None:
+        return found
     function = "tilewright.torch.matmul"
     _require(function, a=a, b=b)
     left, right = a.shape, b.shape  # a DTensor takes some time to answer
@@ -299,6 +314,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation:
     >>> linear(torch.ones(3), torch.arange(6.0).reshape(2, 3), torch.tensor([0.5, -20.0]), activation="relu")
     tensor([3.5000, 0.0000])
     """
+    found = None if type(x) in PLAIN else _again(x, weight, bias, activation, None, (False, True))
+    if found is not None and weight.dim() == 2:  # more only gradients of batches have
+        return found
     function = "tilewright.torch.linear"
     if bias is None:
         _require(function, x=x, weight=weight)

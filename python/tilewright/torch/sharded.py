@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch.distributed.tensor.placement_types import Placement
 
-__all__ = ["gemm"]
+__all__ = ["again", "gemm"]
 
 KINDS = (Replicate, Shard, Partial)
 MOST_KNOWN = 4096  # kinds of operands that are remembered, so that ever new shapes do not fill the memory
@@ -36,7 +36,7 @@ Transposed = tuple[bool, bool]  # whether a and b stand for their transposes
 _known: dict[Any, Any] = {}
 
 
-def gemm(
+def again(
     a: Tensor,
     b: Tensor,
     c: Tensor | None,
@@ -46,55 +46,13 @@ def gemm(
     activation: str | None,
     out_dtype: torch.dtype | None,
     transposed: Transposed,
-) -> Tensor:
-    """`torch.ops.tilewright.gemm` of a or a^T and b or b^T: its result, placements and gradients."""
-    given = [x for x in (a, b, c, bias) if x is not None]
-    if not torch.compiler.is_compiling() and all(map(_has_plain_part, given)):
-        if not torch.is_grad_enabled() or not any(x.requires_grad for x in given):
-            return _forward(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
-        if not has_transforms():  # of torch.func, which take no gradient of this kind
-            return _Gemm.apply(a, b, c, bias, alpha, beta, out_dtype, transposed)  # type: ignore[no-any-return]
-    return _dispatched(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
-
-
-def _has_plain_part(x: Tensor) -> bool:
-    """Whether it is a DTensor whose part is here: not a fake one, and not still under way."""
-    return HAS_PARTS and type(x) is DTensor and type(x._local_tensor) is Tensor
-
-
-def _dispatched(a: Any, b: Any, *rest: Any) -> Any:
-    *rest, (is_a_transposed, is_b_transposed) = rest
-    return OPERATION(a.mT if is_a_transposed else a, b.mT if is_b_transposed else b, *rest)
-
-
-def _forward(
-    a: Any,
-    b: Any,
-    c: Any,
-    bias: Any,
-    alpha: float,
-    beta: float,
-    activation: str | None,
-    out_dtype: torch.dtype | None,
-    transposed: Transposed,
 ) -> Any:
-    key = (
-        a._spec,
-        b._spec,
-        None if c is None else c._spec,
-        None if bias is None else bias._spec,
-        activation,
-        out_dtype,
-        transposed,
-    )
-    spec = _known.get(key, False)
-    if not spec:
-        result = _dispatched(a, b, c, bias, alpha, beta, activation, out_dtype, transposed)
-        if spec is False:
-            if len(_known) >= MOST_KNOWN:
-                _known.clear()
-            _known[key] = result._spec if _stays(result, (a, b, c, bias), activation, transposed) else None
-        return result
+    """What `gemm` gives for operands like some before, which passed every check; None for others and for gradients."""
+    if not _is_direct(a, b, c, bias) or _asks_gradients(a, b, c, bias):
+        return None
+    spec = _known.get(_key(a, b, c, bias, activation, out_dtype, transposed))
+    if spec is None:
+        return None
     x, y = a._local_tensor, b._local_tensor
     part = OF_PARTS(
         x.mT if transposed[0] else x,
@@ -107,6 +65,59 @@ def _forward(
         out_dtype,
     )
     return _whole(part, spec)
+
+
+def gemm(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str | None,
+    out_dtype: torch.dtype | None,
+    transposed: Transposed,
+) -> Any:
+    """`torch.ops.tilewright.gemm` of a or a^T and b or b^T: its result, placements and gradients."""
+    rest = (alpha, beta, activation, out_dtype, transposed)
+    if not _is_direct(a, b, c, bias):
+        return _dispatched(a, b, c, bias, *rest)
+    if _asks_gradients(a, b, c, bias):
+        if has_transforms():  # of torch.func, which take no gradient of this kind
+            return _dispatched(a, b, c, bias, *rest)
+        return _Gemm.apply(a, b, c, bias, alpha, beta, out_dtype, transposed)
+    found = again(a, b, c, bias, *rest)
+    if found is None:
+        found = _dispatched(a, b, c, bias, *rest)
+        key = _key(a, b, c, bias, activation, out_dtype, transposed)
+        if key not in _known:
+            if len(_known) >= MOST_KNOWN:
+                _known.clear()
+            _known[key] = found._spec if _stays(found, (a, b, c, bias), activation, transposed) else None
+    return found
+
+
+def _is_direct(*operands: Tensor | None) -> bool:
+    return not torch.compiler.is_compiling() and all(x is None or _has_plain_part(x) for x in operands)
+
+
+def _has_plain_part(x: Tensor) -> bool:
+    """Whether it is a DTensor whose part is here: not a fake one, and not still under way."""
+    return HAS_PARTS and type(x) is DTensor and type(x._local_tensor) is Tensor
+
+
+def _asks_gradients(*operands: Tensor | None) -> bool:
+    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in operands)
+
+
+def _key(a: Any, b: Any, c: Any, bias: Any, *options: Any) -> Any:
+    """What torch's dispatch decides by."""
+    return (a._spec, b._spec, None if c is None else c._spec, None if bias is None else bias._spec, *options)
+
+
+def _dispatched(a: Any, b: Any, *rest: Any) -> Any:
+    *options, (is_a_transposed, is_b_transposed) = rest
+    return OPERATION(a.mT if is_a_transposed else a, b.mT if is_b_transposed else b, *options)
 
 
 def _whole(part: Tensor, spec: Any) -> Any:
@@ -163,7 +174,7 @@ def _stays(result: Any, operands: Sequence[Any], activation: str | None, transpo
     )
 
 
-class _Gemm(torch.autograd.Function):
+class _Gemm(torch.autograd.Function):  # type: ignore[misc]
     """The same with gradients, which are products of DTensors themselves. An activation has none."""
 
     @staticmethod
@@ -182,7 +193,7 @@ class _Gemm(torch.autograd.Function):
         ctx.save_for_backward(a, b)
         ctx.c = None if c is None else (c.shape, c.dtype)
         ctx.bias = None if bias is None else (bias.shape, bias.dtype)
-        return _forward(a, b, c, bias, alpha, beta, None, out_dtype, transposed)
+        return gemm(a, b, c, bias, alpha, beta, None, out_dtype, transposed)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
