@@ -105,6 +105,13 @@ def test_gradients_of_gradients_and_within_torch_func(seen):
     right(seen["transformed"])
 
 
+def test_what_is_wrong_is_refused_of_known_operands(seen):
+    messages = right(seen["refused"])
+    assert "activation is ['gelu'], but it must be" in messages["a list"]
+    assert "activation is 'gelus', but it must be" in messages["no name"]
+    assert "must be (.., K) and (N, K)" in messages["batches"]
+
+
 def test_a_program_without_dtensors_does_not_import_them():
     code = "import sys, tilewright.torch; sys.exit('torch.distributed.tensor' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
