@@ -1,9 +1,10 @@
 """Linear layers of a large language model as DTensors over GPUs: tilewright's and torch's GEMM, the same collectives.
 
-python benchmarks/sharded_gemm.py [--ranks 2] [--quick] [--rounds 40] [--dry] [--out FOLDER]
+python benchmarks/sharded_gemm.py [--ranks 2] [--quick] [--rounds 40] [--dry | --host-time] [--out FOLDER]
 
 Each case runs both by turns on all ranks, over NCCL; a time is that of the slowest rank. `--dry` takes small CPU
-tensors and gloo: it tries the script, not the speed.
+tensors and gloo: it tries the script, not the speed. `--host-time` times what a call costs the host before it launches
+a kernel, without a GPU: our multiplication of a part is left out, torch's is of 8 x 8 numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import torch
 import torch.distributed as dist
-from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor, init_device_mesh
+from torch.distributed.tensor import Partial, Placement, Replicate, Shard, distribute_tensor, init_device_mesh
 
 import gpu
+import table
+from tilewright import kernels
 from tilewright import torch as twt
 
 # Of a model with 70 billion parameters: hidden units, those of an MLP, and heads for Q, K and V beside one another.
@@ -116,6 +120,73 @@ class Rank:
         return f"| {' | '.join(cells)} |"
 
 
+# Name: placements of x and the weight, whether there are gradients. The sizes say nothing of the host's time.
+HOST_CASES = {
+    "columns": (R, Shard(0), False),
+    "K": (Shard(1), Shard(1), False),
+    "rows (batches)": (Shard(0), R, False),
+    "columns, forward and back": (R, Shard(0), True),
+    "K, forward and back": (Shard(1), Shard(1), True),
+    "rows (batches), forward and back": (Shard(0), R, True),
+}
+
+
+def host_calls(x_place: Placement, weight_place: Placement, has_gradients: bool) -> dict[str, Callable[[], object]]:
+    """The layer by each of the two, on a mesh of this process alone."""
+    mesh = init_device_mesh("cpu", (1,))
+    x, weight = (distribute_tensor(torch.randn(8, 8), mesh, [place]) for place in (x_place, weight_place))
+    if not has_gradients:
+        return {key: lambda f=f: f(x, weight) for key, f in MODULES.items()}
+    for operand in (x, weight):
+        operand.requires_grad_()
+    start = torch.ones_like(MODULES["torch"](x, weight))
+
+    def layer(linear: Callable[..., torch.Tensor]) -> object:
+        return torch.autograd.grad(linear(x, weight), (x, weight), start)
+
+    return {key: lambda f=f: layer(f) for key, f in MODULES.items()}
+
+
+def no_kernel(*operands: torch.Tensor, **options: object) -> None:
+    """In place of kernels.gemm: a Mock would take longer than all the rest."""
+
+
+def host_row(name: str, rounds: int) -> str:
+    """A row of the table of the host's time: that of this thread on a core, which other work does not count in."""
+    x_place, weight_place, has_gradients = HOST_CASES[name]
+    count = 50
+    samples: dict[str, list[float]] = {key: [] for key in MODULES}
+    with torch.set_grad_enabled(has_gradients), mock.patch.object(kernels, "gemm", no_kernel):
+        calls = host_calls(x_place, weight_place, has_gradients)
+        for turn in range(-2, rounds):  # two that do not count
+            for key in sorted(calls, reverse=turn % 2 == 1):
+                begin = time.thread_time()
+                for _ in range(count):
+                    calls[key]()
+                if turn >= 0:
+                    samples[key].append((time.thread_time() - begin) / count)
+    ours, theirs = (gpu.Timing(tuple(samples[key])) for key in MODULES)
+    times = [gpu.text(gpu.spread([x * 1e6 for x in t.samples]), ".1f") for t in (ours, theirs)]
+    return f"| {name} | {' | '.join(times)} | {gpu.text(ours.over(theirs), '.2f')} |"
+
+
+def host_time(options: argparse.Namespace) -> None:
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder, gpu.Report("sharded_gemm_host", options) as report:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        report.add(
+            "# Sharded linear layers: the host's time",
+            "",
+            f"{table.machine()}, tilewright {gpu.version('tilewright')}, torch {torch.__version__}.",
+            "",
+        )
+        report.add("Microseconds of a call on the host, median (10th to 90th percentile), without the kernel.", "")
+        report.add("| layer | tilewright, us | torch, us | times as fast as torch |", "| --- | --- | --- | --- |")
+        for name in HOST_CASES:
+            report.add(host_row(name, 10 if options.quick else 4 * options.rounds))
+        dist.destroy_process_group()
+
+
 HEAD = (
     "| layer | M x N x K | tilewright, us | torch, us | TFLOP/s a GPU | torch's | times as fast as torch | error |",
     "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -154,11 +225,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=40, help="of a full run: in each both are timed by turns")
     parser.add_argument("--dry", action="store_true", help="small CPU tensors and gloo")
     parser.add_argument("--out", type=Path, default=gpu.HERE / "results", help="folder for the result file")
+    parser.add_argument("--host-time", action="store_true", help="what a call costs the host before a kernel; no GPU")
     options = parser.parse_args()
+    if options.dry or options.host_time:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    if options.host_time:
+        host_time(options)
+        return 0
     if not options.dry and torch.cuda.device_count() < options.ranks:
         parser.error(f"{options.ranks} ranks need as many GPUs, but there are {torch.cuda.device_count()}; try --dry")
-    if options.dry:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(work, (options, f"{folder}/store"), nprocs=options.ranks)
     return 0

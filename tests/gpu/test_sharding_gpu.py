@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from places import SUPPORT
+from ranks import run_ranks
 from tilewright import _core
 
 pytestmark = [
@@ -19,12 +18,11 @@ pytestmark = [
 ]
 
 
-def test_every_case_is_right_and_sends_what_torch_sends(tmp_path):
+def test_every_case_is_right_and_sends_what_torch_sends(tmp_path, capfd):
     """tests/support/sharded.py compares each with torch's result on one GPU; tests/torch says what is seen."""
     out = tmp_path / "seen"
-    command = [sys.executable, str(SUPPORT / "sharded.py"), str(out), "cuda"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    with capfd.disabled():  # both compile kernels for a minute or so; one sees which rank is at what
+        run_ranks(SUPPORT / "sharded.py", str(out), "cuda", log=tmp_path / "log", seconds=300, tell=print)
     first, second = (json.loads(out.with_name(f"seen.{rank}").read_text()) for rank in range(2))
     assert first == second
     errors = {case: outcome["error"] for case, outcome in first.items() if "error" in outcome}

@@ -1,7 +1,7 @@
 """GEMMs as operations of torch: `matmul`, `addmm`, `linear`, with autograd, torch.compile and CUDA graphs.
 
 All are the one operation `torch.ops.tilewright.gemm`, which runs `tilewright.kernels.gemm` on the current stream. Of
-DTensors it runs on the parts of each rank, by the rules in `sharding`.
+DTensors it runs on the parts of each rank, by the rules in `sharding` and the shorter way in `sharded`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 PLAIN = (Tensor, torch.nn.Parameter)
 BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
 
-torch.library.define(
-    "tilewright::gemm",
-    "(Tensor a, Tensor b, Tensor? c, Tensor? bias, float alpha, float beta, str? activation, ScalarType? out_dtype)"
-    " -> Tensor",
-    tags=(torch.Tag.pt2_compliant_tag,),
-)
+# The second has no gradient, whose machinery costs the host time in each call, asked for or not. It is for the parts of
+# DTensors: gradients are those of the whole.
+NAMES = ("tilewright::gemm", "tilewright::gemm_of_parts")
+for name in NAMES:
+    torch.library.define(
+        name,
+        "(Tensor a, Tensor b, Tensor? c, Tensor? bias, float alpha, float beta, str? activation, ScalarType? out_dtype)"
+        " -> Tensor",
+        tags=(torch.Tag.pt2_compliant_tag,),
+    )
 
 
 def _out_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
@@ -108,7 +112,9 @@ def _gemm(
     if a.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
         options["allow_tf32"] = True
     modes = len(shape) - 2
-    kernels.gemm(_as_modes(a.detach(), modes), _as_modes(b.detach().mT, modes), _as_modes(out, modes), **options)
+    # DLPack refuses what has gradients.
+    x, y = a.detach() if a.requires_grad else a, b.detach() if b.requires_grad else b
+    kernels.gemm(_as_modes(x, modes), _as_modes(y.mT, modes), _as_modes(out, modes), **options)
     return out
 
 
@@ -159,23 +165,19 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     )
 
 
-torch.library.impl("tilewright::gemm", ("cpu", "cuda"))(_gemm)
-torch.library.register_fake("tilewright::gemm")(_fake)
+for name in NAMES:
+    torch.library.impl(name, ("cpu", "cuda"))(_gemm)
+    torch.library.register_fake(name)(_fake)
 torch.library.register_autograd("tilewright::gemm", _backward, setup_context=_setup)
 
 
-def _register_sharding() -> None:
-    """A program with DTensors has imported them; others are spared their import, which takes as long as torch's."""
-    if "torch.distributed.tensor" in sys.modules:
-        import tilewright.torch.sharding  # noqa: F401 - registers
-
-
-def _sums_over_ranks(a: Any, b: Any) -> bool:
+def _sums_over_ranks(a: Any, b: Any, is_transposed: bool) -> bool:
     """Whether K of a DTensor is sharded, so that each rank may have a part of every sum.
 
     Those must not meet an activation: torch may take the rule that it has remembered for a call without one.
     """
-    return any(place.is_shard(x.dim() + k) for x, k in ((a, -1), (b, -2)) for place in getattr(x, "placements", ()))
+    modes = ((a, -1), (b, -1 if is_transposed else -2))
+    return any(place.is_shard(x.dim() + k) for x, k in modes for place in getattr(x, "placements", ()))
 
 
 def _run(
@@ -189,8 +191,12 @@ def _run(
     beta: float = 1.0,
     activation: str | None = None,
     out_dtype: torch.dtype | None = None,
+    is_transposed: bool = False,
 ) -> Tensor:
-    """The operation. An activation is fused, but where what it is applied to is needed: by gradients, or to sum up."""
+    """The operation, of b or b^T. An activation is fused, but where its argument is needed: by gradients, or to sum up.
+
+    Transposed here, a DTensor is spared an operation of its own.
+    """
     if activation is not None and not (isinstance(activation, str) and activation in ACTIVATIONS):
         known = ", ".join(map(repr, ACTIVATIONS))
         raise ValueError(f"{function}: activation is {activation!r}, but it must be None or one of {known}")
@@ -203,12 +209,29 @@ def _run(
     fused = activation
     if torch.is_grad_enabled() and any(x.requires_grad for x in given):
         fused = None
-    if any(type(x) not in PLAIN for x in given):
-        _register_sharding()
-        if _sums_over_ranks(a, b):
+    # A program with DTensors has imported them; others are spared their import, which takes as long as torch's.
+    if any(type(x) not in PLAIN for x in given) and "torch.distributed.tensor" in sys.modules:
+        from tilewright.torch import sharded
+
+        if fused is not None and _sums_over_ranks(a, b, is_transposed):
             fused = None
-    result: Tensor = torch.ops.tilewright.gemm(a, b, c, bias, alpha, beta, fused, out_dtype)
+        result = sharded.gemm(a, b, c, bias, alpha, beta, fused, out_dtype, (False, is_transposed))
+    else:
+        right = b.mT if is_transposed else b
+        result = torch.ops.tilewright.gemm(a, right, c, bias, alpha, beta, fused, out_dtype)
     return result if fused == activation else ACTIVATIONS[str(activation)](result)
+
+
+def _again(
+    a: Tensor, b: Tensor, bias: Tensor | None, activation: Any, out_dtype: Any, transposed: tuple[bool, bool]
+) -> Any:
+    """The product of DTensors like some before, without the checks that those passed; None for all else."""
+    if torch.compiler.is_compiling() or forward_ad._current_level >= 0:
+        return None
+    sharded = sys.modules.get("tilewright.torch.sharded")  # which torch.compile does not trace
+    if sharded is None or not isinstance(activation, str | None) or not isinstance(out_dtype, torch.dtype | None):
+        return None
+    return sharded.again(a, b, None, bias, 1.0, 1.0, activation, out_dtype, transposed)
 
 
 def _require(function: str, **tensors: Any) -> None:
@@ -233,19 +256,23 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     >>> matmul(torch.arange(6.0).reshape(2, 3), torch.ones(3))
     tensor([ 3., 12.])
     """
+    found = None if type(a) in PLAIN else _again(a, b, None, None, out_dtype, (False, False))
+    if found is not None:
+        return found
     function = "tilewright.torch.matmul"
     _require(function, a=a, b=b)
-    x = a[None] if a.dim() == 1 else a
-    y = b[:, None] if b.dim() == 1 else b
-    if x.shape[-1] != y.shape[-2]:
+    left, right = a.shape, b.shape  # a DTensor takes some time to answer
+    is_row, is_column = len(left) == 1, len(right) == 1
+    columns, rows = left[-1], right[-1 if is_column else -2]
+    if columns != rows:
         raise ValueError(
-            f"{function}: a {tuple(a.shape)} has {x.shape[-1]} columns and b {tuple(b.shape)} has {y.shape[-2]} "
-            "rows; they must be equal"
+            f"{function}: a {tuple(left)} has {columns} columns and b {tuple(right)} has {rows} rows; "
+            "they must be equal"
         )
-    result = _run(function, x, y, out_dtype=out_dtype)
-    if b.dim() == 1:
+    result = _run(function, a[None] if is_row else a, b[:, None] if is_column else b, out_dtype=out_dtype)
+    if is_column:
         result = result[..., 0]
-    return result[..., 0, :] if a.dim() == 1 and b.dim() > 1 else result[..., 0] if a.dim() == 1 else result
+    return result[..., 0, :] if is_row and not is_column else result[..., 0] if is_row else result
 
 
 def addmm(
@@ -287,15 +314,23 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation:
     >>> linear(torch.ones(3), torch.arange(6.0).reshape(2, 3), torch.tensor([0.5, -20.0]), activation="relu")
     tensor([3.5000, 0.0000])
     """
+    found = None if type(x) in PLAIN else _again(x, weight, bias, activation, None, (False, True))
+    if found is not None and weight.dim() == 2:  # more only gradients of batches have
+        return found
     function = "tilewright.torch.linear"
-    _require(function, x=x, weight=weight, **({} if bias is None else {"bias": bias}))
-    if weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+    if bias is None:
+        _require(function, x=x, weight=weight)
+    else:
+        _require(function, x=x, weight=weight, bias=bias)
+    left, right = x.shape, weight.shape
+    if len(right) != 2 or left[-1] != right[1]:
         raise ValueError(
-            f"{function}: x {tuple(x.shape)} and weight {tuple(weight.shape)} must be (.., K) and (N, K) of the same K"
+            f"{function}: x {tuple(left)} and weight {tuple(right)} must be (.., K) and (N, K) of the same K"
         )
-    rows = x[None] if x.dim() == 1 else x
-    result = _run(function, rows, weight.mT, None, bias, activation=activation)
-    return result[0] if x.dim() == 1 else result
+    is_vector = len(left) == 1
+    rows = x[None] if is_vector else x
+    result = _run(function, rows, weight, None, bias, activation=activation, is_transposed=True)
+    return result[0] if is_vector else result
 
 
 if not TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """How the GEMM of torch's tensors is sharded: DTensor's rules of `torch.ops.tilewright.gemm`.
 
-Importing this module registers them. `tilewright.torch.gemm` does that when it is first given a DTensor, so that
-`import tilewright.torch` does not import torch's distributed tensors.
+Importing this module registers them. `tilewright.torch.sharded` does, which `gemm` imports when it is first given a
+DTensor, so that `import tilewright.torch` does not import torch's distributed tensors.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def _gemm_rules(
     a: Any, b: Any, c: Any, bias: Any, alpha: float, beta: float, activation: str | None, out_dtype: Any
 ) -> list[Rule]:
     """The placements over one dimension of the mesh that need no communication; torch takes the cheapest."""
-    return list(_rules([a, b, c, bias], activation is None))
+    return list(rules([a, b, c, bias], activation is None))
 
 
-def _rules(operands: list[Any], is_linear: bool) -> Iterator[Rule]:
+def rules(operands: list[Any], is_linear: bool) -> Iterator[Rule]:
     """All replicated; a mode of the result sharded; or K sharded, which gives sums that are still to be added up.
 
     The latter needs a linear epilogue: C and the bias then are sums of the ranks' parts, as the product is.
