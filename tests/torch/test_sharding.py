@@ -69,7 +69,7 @@ def test_what_agrees_is_multiplied_where_it_is(seen, case):
     outcome = right(seen[case])
     assert outcome["placements"] == outcome["torch"] == [WHERE[case]]
     assert outcome["sent"] == outcome["torch sent"] == {}
-    assert outcome["operations"] == ["gemm" if case in CHANGED else "gemm_of_parts"]
+    assert outcome["operations"] == ["gemm" if case in CHANGED else "gemm_forward"]
 
 
 @pytest.mark.parametrize("case", sorted(sharded.CASES.keys() - WHERE.keys() - {"sums"}))
@@ -97,7 +97,7 @@ def test_a_mesh_of_two_dimensions(seen):
 
 def test_torchs_dispatch_gives_the_same(seen):
     usual, other = (dict(right(seen[case])) for case in ("linear, columns", "dispatched"))
-    assert (usual.pop("operations"), other.pop("operations")) == (["gemm_of_parts"], ["gemm"])
+    assert (usual.pop("operations"), other.pop("operations")) == (["gemm_forward"], ["gemm"])
     assert {key: usual[key] for key in other} == other
 
 

@@ -16,6 +16,7 @@ from torch.autograd import forward_ad
 from tilewright import kernels
 from tilewright._names import names_of
 from tilewright.kernels.gemm.operands import number
+from tilewright.torch.arguments import has_transforms
 
 __all__ = ["addmm", "linear", "matmul"]
 
@@ -30,9 +31,9 @@ FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 PLAIN = (Tensor, torch.nn.Parameter)
 BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
 
-# The second has no gradient, whose machinery costs the host time in each call, asked for or not. It is for the parts of
-# DTensors: gradients are those of the whole.
-NAMES = ("tilewright::gemm", "tilewright::gemm_of_parts")
+# The second has no gradient, whose machinery costs the host time in each call, asked for or not. It is for calls that
+# ask for none, and for the parts of DTensors: gradients are those of the whole.
+NAMES = ("tilewright::gemm", "tilewright::gemm_forward")
 for name in NAMES:
     torch.library.define(
         name,
@@ -169,6 +170,7 @@ for name in NAMES:
     torch.library.impl(name, ("cpu", "cuda"))(_gemm)
     torch.library.register_fake(name)(_fake)
 torch.library.register_autograd("tilewright::gemm", _backward, setup_context=_setup)
+FULL, FORWARD = torch.ops.tilewright.gemm.default, torch.ops.tilewright.gemm_forward.default
 
 
 def _sums_over_ranks(a: Any, b: Any, is_transposed: bool) -> bool:
@@ -206,9 +208,8 @@ def _run(
     # Without a word the operation would drop tangents.
     if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(x).tangent is not None for x in given):
         raise NotImplementedError(f"{function} has no forward derivative; use backward(), or torch.matmul")
-    fused = activation
-    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
-        fused = None
+    wants_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in given)
+    fused = None if wants_gradient else activation
     # A program with DTensors has imported them; others are spared their import, which takes as long as torch's.
     if any(type(x) not in PLAIN for x in given) and "torch.distributed.tensor" in sys.modules:
         from tilewright.torch import sharded
@@ -218,7 +219,10 @@ def _run(
         result = sharded.gemm(a, b, c, bias, alpha, beta, fused, out_dtype, (False, is_transposed))
     else:
         right = b.mT if is_transposed else b
-        result = torch.ops.tilewright.gemm(a, right, c, bias, alpha, beta, fused, out_dtype)
+        # Transforms of torch.func ask later, and what is compiled is to show one operation.
+        is_traced = has_transforms() or torch.compiler.is_compiling()
+        operation = FULL if wants_gradient or is_traced or any(type(x) not in PLAIN for x in given) else FORWARD
+        result = operation(a, right, c, bias, alpha, beta, fused, out_dtype)
     return result if fused == activation else ACTIVATIONS[str(activation)](result)
 
 

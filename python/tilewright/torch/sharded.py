@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
+from tilewright.torch.arguments import has_transforms
 from tilewright.torch.sharding import rules
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ KINDS = (Replicate, Shard, Partial)
 MOST_KNOWN = 4096  # kinds of operands that are remembered, so that ever new shapes do not fill the memory
 # torch has no public name for these; of a torch without them every DTensor goes to its dispatch.
 HAS_PARTS = hasattr(DTensor, "_spec") and hasattr(DTensor, "_local_tensor")
-has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
-OPERATION = torch.ops.tilewright.gemm.default
-OF_PARTS = torch.ops.tilewright.gemm_of_parts.default
+FULL, FORWARD = torch.ops.tilewright.gemm.default, torch.ops.tilewright.gemm_forward.default
 
 Transposed = tuple[bool, bool]  # whether a and b stand for their transposes
 
@@ -54,7 +53,7 @@ def again(
     if spec is None:
         return None
     x, y = a._local_tensor, b._local_tensor
-    part = OF_PARTS(
+    part = FORWARD(
         x.mT if transposed[0] else x,
         y.mT if transposed[1] else y,
         None if c is None else c._local_tensor,
@@ -117,7 +116,7 @@ def _key(a: Any, b: Any, c: Any, bias: Any, *options: Any) -> Any:
 
 def _dispatched(a: Any, b: Any, *rest: Any) -> Any:
     *options, (is_a_transposed, is_b_transposed) = rest
-    return OPERATION(a.mT if is_a_transposed else a, b.mT if is_b_transposed else b, *options)
+    return FULL(a.mT if is_a_transposed else a, b.mT if is_b_transposed else b, *options)
 
 
 def _whole(part: Tensor, spec: Any) -> Any:
