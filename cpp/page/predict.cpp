@@ -284,10 +284,11 @@ Prediction predicted(const Asked& asked) {
 
 }  // namespace
 
-picture::Lanes worst_request(const Asked& asked) {
+picture::Lanes worst_request(const Asked& asked, std::string_view when) {
   const Prediction found = predicted(asked);
-  const char* name = found.warps.size() > 1 ? "The worst request" : "The request";
-  return {name, std::string(asked.op), found.width, active_lanes(found.warps[found.worst_warp]), found.worst};
+  const char* which = found.warps.size() > 1 ? "worst request" : "request";
+  return {when.empty() ? concat("The ", which) : concat(when, ", the ", which), std::string(asked.op), found.width,
+          active_lanes(found.warps[found.worst_warp]), found.worst};
 }
 
 void write_prediction(Json& json, const std::vector<std::string_view>& lines) {

@@ -27,8 +27,8 @@ struct Asked {
   int64_t base = 0;
   std::string_view tv = {}, tile = {}, source = {}, destination = {};
 };
-// The worst request of a layout, as it is drawn.
-picture::Lanes worst_request(const Asked& asked);
+// The worst request of a layout, as it is drawn; `when` it is made, such as "before", stands in front of its name.
+picture::Lanes worst_request(const Asked& asked, std::string_view when = "");
 
 // Lines after the first are fields.
 void write_prediction(Json& json, const std::vector<std::string_view>& lines);

@@ -211,11 +211,11 @@ Picture operation_drawn(Request& request) {
 }
 
 // The worst request of a layout over banks or over words of lines.
-picture::Panel request_panel(Request& request, const std::string& layout, const char* memory) {
+picture::Panel request_panel(Request& request, const std::string& layout, const char* memory, const char* when = "") {
   const std::string op = request.text("op", "load");
   Asked asked{layout, memory, op, request.number("bits", 32), request.number("width", 0), request.number("base", 0)};
   request.all_read();
-  const picture::Lanes lanes = worst_request(asked);
+  const picture::Lanes lanes = worst_request(asked, when);
   return std::string_view(memory) == "shared" ? picture::banks_panel(lanes) : picture::lines_panel(lanes, 4);
 }
 
@@ -245,9 +245,7 @@ Picture banks_drawn(Request& request) {
   const std::string texts[] = {to_string(Value(plain)), to_string(swizzled)};
   for (int64_t i = 0; i < 2; ++i) {
     try {
-      picture::Panel panel = request_panel(request, texts[i], "shared");
-      panel.title = (i == 0 ? "before, " : "after, ") + panel.title;
-      picture.panels.push_back({1, i, std::move(panel)});
+      picture.panels.push_back({1, i, request_panel(request, texts[i], "shared", i == 0 ? "before" : "after")});
     } catch (const std::exception&) {  // what is not to be predicted, the tab Access says
     }
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from html.parser import HTMLParser
 from typing import Any
 
 import nbformat
@@ -12,7 +13,9 @@ import pytest
 
 import cells
 import tables
+from chromium import contrast
 from places import ROOT
+from tilewright.show.formats.html import DARK_INK, INK
 
 TEXTS = cells.notebooks(ROOT / "docs")
 EXECUTED = ROOT / "docs/notebooks/executed"
@@ -22,6 +25,8 @@ ACTIVE = re.compile(r"<(script|iframe|object|embed|link|form)\b|\bon\w+\s*=\s*[\
 ELSEWHERE = re.compile(
     r"(?:src|href|poster|srcset)\s*=\s*[\"']?(?!data:)[a-z/.]|url\((?!['\"]?#)|@import", re.IGNORECASE
 )
+SHOWN = {"div", "img", "p", "table", "tr", "th", "td", "b", "br", "code", "pre", "span", "details", "summary"}  # by all
+LIGHT, DARK = "rgb(255, 255, 255)", ("rgb(13, 17, 23)", "rgb(31, 31, 31)")  # dark: of GitHub and of VS Code
 IMAGE = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
 
 
@@ -74,6 +79,81 @@ def test_a_notebook_needs_no_script_and_nothing_from_elsewhere(name: str) -> Non
             assert not ACTIVE.search(text)
             assert not ELSEWHERE.search(text)
         assert "<svg" not in html  # JupyterLab removes it from what nobody has trusted; an image stays
+
+
+class Sanitized(HTMLParser):
+    """What is left of an output where scripts, styles and all attributes but an image's own are removed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.images: list[dict[str, str | None]] = []
+        self.words: list[str] = []
+        self._open = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._open = tag
+        if tag not in ("style", "script"):
+            self.tags.add(tag)
+        if tag == "img":
+            self.images.append({name: text for name, text in attrs if name in ("src", "alt", "width", "height")})
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open not in ("style", "script"):
+            self.words += data.split()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_forge_loses_no_figure_of_a_notebook(name: str) -> None:
+    """A forge and an untrusted JupyterLab keep plain tags and images; SVG in an output of its own is none of them.
+
+    GitHub puts image/svg+xml into the page and spoils some of it: jupyter/nbviewer, issue 1037.
+    """
+    for output in outputs_of(executed(name)):
+        data = output.get("data", {})
+        if "text/html" not in data:
+            continue
+        left = Sanitized("".join(data["text/html"]))
+        assert left.tags <= SHOWN
+        assert left.images or left.words
+        for image in left.images:
+            assert (image["src"] or "").startswith("data:image/svg+xml;base64,")
+            assert image["alt"]
+            assert int(image["width"] or 0) > 0
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_vs_code_says_in_text_what_it_does_not_show(name: str) -> None:
+    """In a folder that is not trusted VS Code shows of an output its Markdown or its text, and no HTML."""
+    for output in outputs_of(executed(name)):
+        if "data" in output:
+            assert "".join(output["data"]["text/plain"]).strip()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_captions_are_read_on_light_and_dark(name: str) -> None:
+    """An image has colours of its own: of its captions one for a browser of each scheme, and no other."""
+    for output in outputs_of(executed(name)):
+        for found in IMAGE.findall("".join(output.get("data", {}).get("text/html", ""))):
+            drawing = base64.b64decode(found).decode()
+            assert f"fill:{INK}" in drawing
+            assert f"@media(prefers-color-scheme:dark){{.tw-show :is(.t,.h,.u,.g,.l){{fill:{DARK_INK}}}}}" in drawing
+            assert "currentColor" not in drawing
+
+
+def test_the_inks_of_captions_have_contrast() -> None:
+    """4.5 where a page is as dark as the browser's scheme says, and 3 where a forge has chosen the other one."""
+    light, dark = (f"rgb({', '.join(str(int(ink[i : i + 2], 16)) for i in (1, 3, 5))})" for ink in (INK, DARK_INK))
+    assert contrast(light, LIGHT) >= 4.5
+    assert contrast(dark, LIGHT) >= 3
+    for ground in DARK:
+        assert contrast(dark, ground) >= 4.5
+        assert contrast(light, ground) >= 3
 
 
 @pytest.mark.parametrize("text", ["<script>1</script>", '<p onclick="f()">', '<a href="javascript:f()">'])

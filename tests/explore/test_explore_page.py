@@ -277,6 +277,16 @@ def test_the_page_fits_the_window(browser, url, size):
         assert browser.run(overflowing) == []
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("memory", ["global", "shared"])
+def test_the_cost_of_a_request_is_seen_whole(browser, url, size, memory):
+    width, height = size
+    go(browser, url, f"view=request&request=32:32&memory={memory}", width=width, height=height)
+    open_tab(browser, "access")
+    frame = browser.run("(x => [x.scrollWidth, x.clientWidth])(explorer.frame.querySelector('.inspector .scroll'))")
+    assert frame[0] <= frame[1]
+
+
 def test_the_theme_can_be_chosen(browser, url):
     go(browser, url)
     grounds = []

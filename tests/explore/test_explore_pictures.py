@@ -138,6 +138,46 @@ def test_an_error_names_the_field_to_mend(loaded, request_, kind, field):
     assert answer["error"]["text"].startswith("show")
 
 
+def drawn(loaded, window=(1000, 700), **request):
+    """The picture of a request in a window."""
+    (answer,) = answers(loaded, [request | {"window": str(window).replace(" ", "")}])
+    assert "error" not in answer, answer
+    return answer
+
+
+BANKS = {"subject": "banks", "swizzle": "S<3,3,3>", "bits": "16", "width": "16"}
+
+
+def test_panels_stand_below_each_other_where_that_makes_them_larger(loaded):
+    """Before and after a swizzle, and the request of each: four panels, which are a grid where they are narrow."""
+    wide = drawn(loaded, layout="(8,64):(64,1)", **BANKS)["panels"]
+    assert len({panel["left"] for panel in wide}) == 1
+    assert [panel["top"] for panel in wide] == sorted(panel["top"] for panel in wide)
+    assert [panel["title"].split()[0] for panel in wide] == ["before:", "after:", "before,", "after,"]
+    narrow = drawn(loaded, layout="(64,8):(8,1)", **BANKS)["panels"]
+    assert len({panel["top"] for panel in narrow}) == 2 == len({panel["left"] for panel in narrow})
+
+
+@pytest.mark.parametrize("request_", ["32:32", "32:1", "(32,4):(4,1)"])
+def test_the_offsets_above_the_words_of_a_line_stay_apart(loaded, request_):
+    for window in ((1000, 700), (390, 430)):
+        (panel,) = drawn(loaded, window, subject="request", layout=request_, bits="32")["panels"]
+        (labels,) = panel["columnAxis"]
+        assert labels[-1]["text"] == "+124"
+        assert all(6 * len(label["text"]) < panel["w"] * label["span"] for label in labels)
+
+
+def test_operands_of_a_multiplication_stand_around_the_product(loaded):
+    operand = {"A": "((4,8),(2,2,2)):((32,1),(16,8,128))", "B": "((4,8),(2,2)):((16,1),(8,64))"}
+    operand["C"] = "((4,8),(2,2)):((32,1),(16,8))"
+    request = {"subject": "mma", "shape": "(16,8,16)", "tile": "(16,8,16)", "atoms": "(1,1,1)", "threads": "32"}
+    for window in ((1600, 300), (300, 1600)):
+        b, a, c = drawn(loaded, window, **operand, **request)["panels"]
+        assert (b["left"], a["top"]) == (c["left"], c["top"])
+        assert (b["title"], b["subtitle"]) == ("B (N,K)", "K runs down, N across")
+        assert (a["subtitle"], c["subtitle"]) == ("", "")
+
+
 def test_32_by_32_are_drawn_within_30_milliseconds(loaded):
     request = json.dumps(
         {"subject": "layout", "layout": "(32,32):(32,1)", "bits": 16, "color": "bank", "window": "(1000,800)"}

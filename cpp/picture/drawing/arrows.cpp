@@ -13,10 +13,16 @@ namespace tilewright::picture {
 
 namespace {
 
-constexpr double kOut = 8.0;     // pixels from a panel to an arrow along its side
-constexpr double kTurn = 40.0;   // pixels of a detour that is as bad as another corner
-constexpr double kInside = 3.0;  // how much worse than outside a way is between cells
-constexpr double kClear = 2.0;   // pixels between an arrow's middle and a text
+constexpr double kOut = 8.0;    // pixels from a panel to an arrow along its side
+constexpr double kTurn = 40.0;  // pixels of a detour that is as bad as another corner
+constexpr double kAbove = 3.0;  // pixels from the labels of columns to an arrow between them and what is above them
+
+// What differs where cells are many and small: a way round a panel is long, and the labels leave less room.
+struct Room {
+  double inside;  // how much worse than outside a way is between cells
+  double clear;   // pixels between an arrow's middle and a text
+};
+constexpr Room kRoomy = {2.0, 2.0}, kTight = {1.5, 0.7};
 
 struct Part {  // of a line
   double low, high;
@@ -29,6 +35,14 @@ bool meets(const Rect& rect, bool across, double line) {
 }
 Part part_of(const Rect& rect, bool across) {
   return across ? Part{rect.left, rect.right} : Part{rect.top, rect.bottom};
+}
+
+// Where the lines of a panel's heading end.
+double heading_end(const Box& box) {
+  double end = box.x;
+  for (const std::string& line : box.title) end = std::max(end, box.x + kBold * static_cast<double>(length(line)));
+  for (const std::string& line : box.subtitle) end = std::max(end, box.x + kPlain * static_cast<double>(length(line)));
+  return end;
 }
 
 struct Way {
@@ -75,16 +89,18 @@ class Field {
     }
     for (const Box& box : sheet.boxes) {
       areas_.push_back(picture::cells_of(box));
-      xs.insert({box.x - kOut, areas_.back().right + kOut});
+      xs.insert({box.x - kOut, areas_.back().right + kOut, heading_end(box) + kOut});
       double lowest = areas_.back().bottom;
       for (const auto& [at, entry] : box.legend) lowest = std::max(lowest, at.y + 12);
-      ys.insert({box.y - kOut, areas_.back().bottom + kOut, lowest + kOut});
+      const double labels = kLevel * static_cast<double>(box.panel->column_axis.size());
+      ys.insert({box.y - kOut, box.top - labels - kAbove, areas_.back().bottom + kOut, lowest + kOut});
     }
     xs_.assign(xs.begin(), xs.end());
     ys_.assign(ys.begin(), ys.end());
     std::vector<Rect> closed;
+    const double clear = (sheet.dense ? kTight : kRoomy).clear;
     for (const Rect& text : texts_of(sheet)) {
-      closed.push_back({text.left - kClear, text.top - kClear, text.right + kClear, text.bottom + kClear});
+      closed.push_back({text.left - clear, text.top - clear, text.right + clear, text.bottom + clear});
     }
     for (const End& end : ends_) {
       const Rect& cell = end.sides;
@@ -207,6 +223,7 @@ Rect cells_of(const Box& box) {
 
 std::vector<Point> arrow(const Sheet& sheet, const Link& link) {
   const Field field(sheet, link);
+  const double inside = (sheet.dense ? kTight : kRoomy).inside;
   const std::size_t columns = field.xs().size(), rows = field.ys().size();
   const auto number = [&](const State& state) {
     const auto way = std::find(kWays.begin(), kWays.end(), state.way) - kWays.begin();
@@ -252,7 +269,7 @@ std::vector<Point> arrow(const Sheet& sheet, const Link& link) {
       if (!field.free(state, to)) continue;
       const Point a = field.at(state), b = field.at(to);
       const double far = std::fabs(b.x - a.x) + std::fabs(b.y - a.y);
-      const double more = far * (field.inside(a, b) ? kInside : 1) + (way == state.way ? 0 : kTurn);
+      const double more = far * (field.inside(a, b) ? inside : 1) + (way == state.way ? 0 : kTurn);
       if (cost + more < costs[number(to)]) {
         push(cost + more, to);
         came[number(to)] = state;

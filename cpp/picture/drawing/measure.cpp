@@ -1,7 +1,9 @@
 #include "measure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -21,6 +23,17 @@ using Texts = std::vector<std::string>;
 
 double letters_of(const std::string& text) { return static_cast<double>(length(text)); }
 
+// Letters of the longest label of a column, of which a label of several has a part in each; `more` of each label.
+double label_letters(const Axis& axis, double more) {
+  double most = 0;
+  for (const Level& level : axis) {
+    for (const Label& label : level) {
+      if (label.span > 0) most = std::max(most, (letters_of(label.text) + more) / static_cast<double>(label.span));
+    }
+  }
+  return most;
+}
+
 Point cell_size(const Panel& panel, bool dense) {
   int64_t first = -1, rest = -1, count = -1;
   for (const Cell& cell : panel.cells) {
@@ -32,9 +45,13 @@ Point cell_size(const Panel& panel, bool dense) {
   }
   const auto lines = static_cast<double>(std::max<int64_t>(count < 0 ? 1 : count, 1));
   if (first < 0) first = 1;
-  if (dense) return {static_cast<double>(std::max(first, rest) + 1) * kAdvance, 4.0 + 12 * lines};
-  const double wide = static_cast<double>(first) * kLetter + 10;
-  return {std::max({28.0, wide, static_cast<double>(std::max<int64_t>(rest, 0)) * kSmall + 10}), 12.0 + 14 * lines};
+  if (dense) {
+    const double letters =
+        std::max(static_cast<double>(std::max(first, rest) + 1), label_letters(panel.column_axis, 1));
+    return {std::ceil(letters) * kAdvance, 4.0 + 12 * lines};
+  }
+  const double wide = std::max(static_cast<double>(first) * kLetter, static_cast<double>(rest) * kSmall) + 10;
+  return {std::max({28.0, wide, label_letters(panel.column_axis, 0.5) * kSmall}), 12.0 + 14 * lines};
 }
 
 // The places of a legend's entries, in columns, as many as there is room for; its height.
@@ -234,20 +251,30 @@ Sheet fitted(Picture& picture, double width, double height) {
   const bool dense = cells > kFew;
   const auto letters = std::clamp(static_cast<int64_t>(width / kBold), kNarrowest, kTitleLetters);
   const auto count = static_cast<int64_t>(picture.panels.size());
-  if (free || count < 2 || (rows.size() > 1 && columns.size() > 1)) return measured(picture, dense, letters);
+  const bool grid = rows.size() > 1 && columns.size() > 1;
+  // A grid without a gap may be one column; where panels stand in the others, as of A, B and C, says something.
+  if (free || count < 2 || (grid && picture.panels.size() != rows.size() * columns.size())) {
+    return measured(picture, dense, letters);
+  }
+  std::vector<std::size_t> order(picture.panels.size());  // row by row
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto position = [&](std::size_t i) { return std::pair(picture.panels[i].row, picture.panels[i].column); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return position(a) < position(b); });
   const auto place = [&](int64_t across) {
     for (int64_t i = 0; i < count; ++i) {
-      Placed& placed = picture.panels[static_cast<std::size_t>(i)];
+      Placed& placed = picture.panels[order[static_cast<std::size_t>(i)]];
       placed.row = i / across, placed.column = i % across;
     }
   };
   const auto scale = [&](const Sheet& sheet) {
     return std::min({width / sheet.width, height / sheet.height, kLargest});
   };
-  int64_t best = count;
+  const int64_t most = grid ? static_cast<int64_t>(columns.size()) : count;
+  int64_t best = most;
   double largest = 0;
-  for (int64_t across = count; across > 0; --across) {
-    if (!picture.links.empty() && across != count && across != 1) continue;  // arrows go to the right, or down
+  for (int64_t across = most; across > 0; --across) {
+    const bool arrows = !picture.links.empty();  // they go to the right, or down
+    if ((grid || arrows) && across != most && across != 1) continue;
     place(across);
     const double found = scale(measured(picture, dense, letters));
     if (found > largest * kBetter) best = across, largest = found;

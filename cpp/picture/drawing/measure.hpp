@@ -62,7 +62,7 @@ inline constexpr int64_t kTitleLetters = 120;  // of a picture's title in one li
 // most so many letters, and one of a note below a narrow picture.
 Sheet measured(const Picture& picture, std::optional<bool> dense = {}, int64_t letters = kTitleLetters);
 // Gives everything its place in a window of this size: panels that stand in one row, or one column, in as many as make
-// them largest.
+// them largest; those of a grid without a gap in one column where that makes them larger.
 Sheet fitted(Picture& picture, double width, double height);
 
 }  // namespace tilewright::picture

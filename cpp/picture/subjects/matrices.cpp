@@ -33,6 +33,12 @@ void add_owners(Hover& hover, const std::vector<Pair>& pairs) {
   hover.emplace_back("value", std::to_string(pairs[0].value));
 }
 
+// What stands below a matrix's name; of one that is drawn turned, so is that.
+std::string says_of(const Matrix& matrix, bool turned) {
+  if (!turned) return matrix.says;
+  return (matrix.says.empty() ? "" : matrix.says + "; ") + "K runs down, N across";
+}
+
 void fill_held(Cell& cell, const Matrix& matrix, int64_t index, const std::optional<int64_t>& only) {
   const auto known = matrix.owners->find(index);
   if (known == matrix.owners->end()) {
@@ -87,7 +93,7 @@ Picture matrices_picture(const std::array<int64_t, 3>& extents, const std::vecto
     const bool turned = kind.name == 'B';
     const std::size_t down = turned ? kind.second : kind.first, across = turned ? kind.first : kind.second;
     Panel panel{std::string{kind.name, ' ', '(', "MNK"[kind.first], ',', "MNK"[kind.second], ')'},
-                found->says + (turned ? "; K runs down, N across" : ""),
+                says_of(*found, turned),
                 static_cast<int64_t>(shown[down].size()),
                 static_cast<int64_t>(shown[across].size()),
                 {},
