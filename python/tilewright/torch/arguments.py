@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["has_transforms", "require_no_tangents", "require_tensors"]
-
-# Whether transforms of torch.func are under way. torch has no public name for it; without one every call may have some.
-has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+__all__ = ["require_no_tangents", "require_tensors"]
 
 
 def require_tensors(function: str, modes: int, **tensors: Any) -> None:

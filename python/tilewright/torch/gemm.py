@@ -16,7 +16,6 @@ from torch.autograd import forward_ad
 from tilewright import kernels
 from tilewright._names import names_of
 from tilewright.kernels.gemm.operands import number
-from tilewright.torch.arguments import has_transforms
 
 __all__ = ["addmm", "linear", "matmul"]
 
@@ -219,8 +218,7 @@ def _run(
         result = sharded.gemm(a, b, c, bias, alpha, beta, fused, out_dtype, (False, is_transposed))
     else:
         right = b.mT if is_transposed else b
-        # Transforms of torch.func ask later, and what is compiled is to show one operation.
-        is_traced = has_transforms() or torch.compiler.is_compiling()
+        is_traced = torch.compiler.is_compiling()  # what is compiled is to show one operation
         operation = FULL if wants_gradient or is_traced or any(type(x) not in PLAIN for x in given) else FORWARD
         result = operation(a, right, c, bias, alpha, beta, fused, out_dtype)
     return result if fused == activation else ACTIVATIONS[str(activation)](result)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
-from tilewright.torch.arguments import has_transforms
 from tilewright.torch.sharding import rules
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ KINDS = (Replicate, Shard, Partial)
 MOST_KNOWN = 4096  # kinds of operands that are remembered, so that ever new shapes do not fill the memory
 # torch has no public name for these; of a torch without them every DTensor goes to its dispatch.
 HAS_PARTS = hasattr(DTensor, "_spec") and hasattr(DTensor, "_local_tensor")
+# The same; without it, every call may have transforms.
+has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 FULL, FORWARD = torch.ops.tilewright.gemm.default, torch.ops.tilewright.gemm_forward.default
 
 Transposed = tuple[bool, bool]  # whether a and b stand for their transposes
