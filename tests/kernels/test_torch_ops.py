@@ -184,11 +184,11 @@ def test_meta_tensors():
     ("call", "error", "text"),
     [
         (lambda: twt.matmul(torch.tensor(1.0), torch.zeros(3)), ValueError,
-         "twt.matmul: a is a scalar, but it needs at least one mode"),
+         "tilewright.torch.matmul: a is a scalar, but it needs at least one mode"),
         (lambda: twt.matmul(torch.zeros(2, 3), torch.zeros(4, 5)), ValueError,
-         "twt.matmul: a (2, 3) has 3 columns and b (4, 5) has 4 rows; they must be equal"),
+         "tilewright.torch.matmul: a (2, 3) has 3 columns and b (4, 5) has 4 rows; they must be equal"),
         (lambda: twt.matmul([[1.0]], torch.zeros(1)), TypeError,
-         "twt.matmul: expected a to be a torch.Tensor, but got list"),
+         "tilewright.torch.matmul: expected a to be a torch.Tensor, but got list"),
         (lambda: twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2, dtype=torch.float64)), TypeError,
          "kernels.gemm: no MMA atom multiplies Float32 (mA) by Float64 (mB); give both the same type"),
         (lambda: twt.matmul(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(3, 2, dtype=torch.int64)), TypeError,
@@ -260,7 +260,7 @@ def test_a_tensor_that_requires_grad_is_refused_with_what_to_call(where, leaf):
     with pytest.raises(BufferError) as caught:
         call(x)
     name = where.split()[-1]
-    instead = "use twt.matmul, which is differentiable, or pass" if is_gemm else "pass"
+    instead = "use tilewright.torch.matmul, which is differentiable, or pass" if is_gemm else "pass"
     assert str(caught.value) == (
         f"{where} requires grad, but torch's autograd is not told of what reads or writes its memory here; "
         f"{instead} {name}.detach()"
