@@ -158,10 +158,9 @@ class CopyLaunch:
         smem_load: typing.SupportsInt | typing.SupportsIndex,
         src_step: typing.SupportsInt | typing.SupportsIndex,
         dst_shift: typing.SupportsInt | typing.SupportsIndex,
-        joined: typing.SupportsInt | typing.SupportsIndex,
         checked: bool,
+        joined: bool,
         single: bool,
-        guarded: bool,
     ) -> None: ...
     def direct(
         self,
@@ -216,6 +215,7 @@ class CopyLaunch:
         *,
         take: Tally,
         store: Tally,
+        take_edges: Tally,
         store_edges: Tally,
     ) -> None:
         """
