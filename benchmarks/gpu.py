@@ -29,10 +29,13 @@ GIB = 1 << 30
 # --- command line and results
 
 
-def arguments(description: str, *, cpu: str | None = None) -> argparse.Namespace:
+def arguments(
+    description: str, *, cpu: str | None = None, more: Callable[[argparse.ArgumentParser], None] | None = None
+) -> argparse.Namespace:
     """The options of every script. `--dry` runs all of it on small CPU tensors: it tries the script, not the speed.
 
-    `cpu` says what a script does without a GPU that has the option `--cpu`.
+    `cpu` says what a script does without a GPU that has the option `--cpu`. `more` adds a script's own options; with
+    `--plans` among them nothing is measured, so no GPU is needed.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="fewer cases and repeats")
@@ -41,10 +44,12 @@ def arguments(description: str, *, cpu: str | None = None) -> argparse.Namespace
     parser.add_argument("--only", default="", help="regular expression: only the cases whose name it matches")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--cpu", action="store_true", help=cpu or argparse.SUPPRESS)
+    if more is not None:
+        more(parser)
     options = parser.parse_args()
     if options.cpu and cpu is None:
         parser.error("this script measures nothing without a GPU")
-    if not (options.dry or options.cpu) and not torch.cuda.is_available():
+    if not (options.dry or options.cpu or getattr(options, "plans", False)) and not torch.cuda.is_available():
         parser.error("there is no CUDA device; --dry runs the cases on the CPU")
     options.pattern = re.compile(options.only)
     return options
