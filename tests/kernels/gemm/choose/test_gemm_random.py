@@ -23,6 +23,7 @@ def test_a_seed_draws_the_same_shapes_again(name):
     assert found == shapes("2026-11-28", name, 300)
     assert found[:100] == shapes("2026-11-28", name, 100)
     assert found != shapes("2026-11-29", name, 300)
+    assert len(set(shapes("2026-11-28", name, 2000))) == 2000  # also where few shapes are taken
     assert len(set(found)) == 300
     assert {x.kind for x in found} == {*DRAWS}
     assert sum(x.kind == "any" for x in found) == 80
