@@ -24,6 +24,7 @@ import torch
 HERE = Path(__file__).parent
 MIB = 1 << 20
 GIB = 1 << 30
+PREDICTING = ("predict", "plans")  # options with which a script only asks the planner
 
 
 # --- command line and results
@@ -34,8 +35,8 @@ def arguments(
 ) -> argparse.Namespace:
     """The options of every script. `--dry` runs all of it on small CPU tensors: it tries the script, not the speed.
 
-    `cpu` says what a script does without a GPU that has the option `--cpu`; `more` adds a script's own options, of
-    which `--predict` needs no GPU either.
+    `cpu` says what a script does without a GPU that has the option `--cpu`. `more` adds a script's own options; with
+    one of PREDICTING among them nothing is measured, so no GPU is needed.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="fewer cases and repeats")
@@ -44,12 +45,12 @@ def arguments(
     parser.add_argument("--only", default="", help="regular expression: only the cases whose name it matches")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--cpu", action="store_true", help=cpu or argparse.SUPPRESS)
-    if more:
+    if more is not None:
         more(parser)
     options = parser.parse_args()
     if options.cpu and cpu is None:
         parser.error("this script measures nothing without a GPU")
-    needs_none = options.dry or options.cpu or getattr(options, "predict", False)
+    needs_none = options.dry or options.cpu or any(getattr(options, name, False) for name in PREDICTING)
     if not needs_none and not torch.cuda.is_available():
         parser.error("there is no CUDA device; --dry runs the cases on the CPU")
     options.pattern = re.compile(options.only)

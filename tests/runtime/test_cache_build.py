@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -95,15 +96,19 @@ def test_each_kernel_is_compiled_once(compiled, capsys):
 def test_what_is_stopped_keeps_what_was_compiled(compiled, monkeypatch, capsys):
     compile_plan = ahead.compile_plan
 
+    begun = []
+
     def stopped(plan, arch):
-        if compiled:
+        begun.append(plan)
+        if len(begun) == 2:
             raise KeyboardInterrupt
+        time.sleep(0.1)
         return compile_plan(plan, arch)
 
     monkeypatch.setattr(ahead, "compile_plan", stopped)
     assert build("--jobs", "1", "--for", "1..4096x4096x4096,bf16") == 130
-    assert len(compiled) == 1
-    assert len(default_cache().list()) == 1
+    assert 1 <= len(compiled) <= 3  # of about ten
+    assert len(default_cache().list()) == len(compiled)
     assert "stopped; what was compiled is kept" in capsys.readouterr().err
 
 

@@ -29,7 +29,7 @@ def problems_of_word(word: str) -> list[GemmProblem]:
     >>> [(p.m, p.n, p.k) for p in problems_of_word("1..4x4096x512,bf16")]
     [(1, 4096, 512), (2, 4096, 512), (4, 4096, 512)]
     >>> len(problems_of_word("hidden=4096,intermediate=14336,bf16,tokens=1..16384"))
-    30
+    45
     """
     first, *rest = word.split(",")
     if "x" in first and "=" not in first:
@@ -103,7 +103,7 @@ def problem_from(given: dict[str, Any], where: str) -> GemmProblem:
     for float32 that is multiplied in TF32; `out` of C. `bias` is "n" or "m", the mode along which it lies.
 
     >>> print(problem_from({"m": 64, "n": 32, "k": 16, "dtype": "f16", "b": "n"}, "here"))
-    C (64,32):(32,1) = A (64,16):(16,1) B (32,16):(1,32), Float16
+    C (64,32):(32,1) = A (64,16):(16,1) B (32,16):(1,32), Float16, summed in Float32
     """
     unknown = [name for name in given if name not in FIELDS]
     if unknown:
@@ -111,11 +111,11 @@ def problem_from(given: dict[str, Any], where: str) -> GemmProblem:
         raise ValueError(f"{where}: there is no {unknown[0]!r}; there are {', '.join(FIELDS)}{meant}")
     if lacking := [name for name in FIELDS[:4] if given.get(name) is None]:
         raise ValueError(f"{where}: {lacking[0]} is missing" + (", such as bf16" if lacking[0] == "dtype" else ""))
-    extents = [given["m"], given["n"], given["k"]]
+    m, n, k = given["m"], given["n"], given["k"]
     batch = given.get("batch", 0)
     batch = int(batch) if isinstance(batch, str) and batch.isdecimal() else batch
-    if not all(type(x) is int and x > 0 for x in extents) or type(batch) is not int or batch < 0:
-        raise ValueError(f"{where}: m, n, k and batch are {(*extents, batch)}, but they must be positive integers")
+    if not all(type(x) is int and x > 0 for x in (m, n, k)) or type(batch) is not int or batch < 0:
+        raise ValueError(f"{where}: m, n, k and batch are {(m, n, k, batch)}, but they must be positive integers")
     orders = {name: given.get(name, known[0]) for name, known in ORDERS.items()}
     for name, value in orders.items():
         if value not in tuple(ORDERS[name]):
@@ -127,7 +127,7 @@ def problem_from(given: dict[str, Any], where: str) -> GemmProblem:
         raise ValueError(f"{where}: {error}") from None
     if dtype not in SUMS:
         raise ValueError(f"{where}: no GEMM multiplies elements of {dtype}; there are {', '.join(map(str, SUMS))}")
-    problem = problem_of(*extents, dtype, **orders, batch=(batch,) if batch > 1 else (), out=out)
+    problem = problem_of(m, n, k, dtype, **orders, batch=(batch,) if batch > 1 else (), out=out)
     return problem._replace(epilogue=_epilogue(given, problem, where))
 
 

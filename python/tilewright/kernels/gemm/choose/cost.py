@@ -6,7 +6,7 @@ comes before and behind is added. Beside all waves the memory moves the operands
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["BOUNDS", "Cost"]
 
@@ -55,7 +55,7 @@ class Cost(NamedTuple):
 
     def without(self, bound: str) -> float:
         """The seconds that it would take if what a name of BOUNDS stands for, or several with "and", took no time."""
-        changes: dict[str, float] = {}
+        changes: dict[str, Any] = {}
         for name in bound.split(" and "):
             if name == "last wave":
                 changes["waves"] = self.filled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.cute.int_tuple import text
@@ -109,7 +110,8 @@ class Candidate(NamedTuple):
         )
 
 
-class Why(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class Why:
     """`plan.why()`: the candidates, the chosen one first, then by their times. It prints as a table.
 
     It is iterated and indexed as the tuple of its `rows`.
@@ -119,7 +121,7 @@ class Why(NamedTuple):
     device: str
     rows: tuple[Candidate, ...]
 
-    def __iter__(self) -> Iterator[Candidate]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Candidate]:
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -136,7 +138,8 @@ class Why(NamedTuple):
         lines += [f"and {more} more, of {shown(self.rows[-1].seconds)} at most"] if more > 0 else []
         return "\n".join([f"{self.problem}, on {self.device}", *lines])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def shown(seconds: float) -> str:
@@ -220,5 +223,5 @@ def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
         return gemm._replace(beside=gemm.beside + rest)
     if isinstance(plan, PaddedGemm):
         copying = padding_seconds(plan.problem, plan.sides, facts)
-        return why(plan.gemm, facts).rows[0].cost._replace(beside=copying)  # type: ignore[no-any-return]
+        return why(plan.gemm, facts).rows[0].cost._replace(beside=copying)
     return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]

@@ -111,7 +111,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> found = config_cost(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200)
     >>> 160e-6 < found.seconds < 200e-6, found.bound
-    (True, 'tensor cores')
+    (True, 'tensor cores and L2')
     """
     p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
     bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
