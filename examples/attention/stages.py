@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tilewright import cute, pipeline
 
+PRODUCER, CONSUMER = 1, 0  # parities of the first visit to a stage
+
 
 def filled(count, bytes_, warps, barriers, cluster=None, defer_sync=False):
     """Stages that TMA fills with so many bytes each, and so many warps empty."""
@@ -34,6 +36,12 @@ def release(stages, state):
         with cute.arch.elect_one():
             stages.consumer_release(state)
     state.advance()
+
+
+def visit(stages, n, parity=CONSUMER):
+    """The n-th visit to some stages, a power of two: it is found anew each time, for registers are few."""
+    phase = (n >> (stages.bit_length() - 1)) & 1 ^ parity
+    return pipeline.PipelineState(stages, 0, n & (stages - 1), phase)
 
 
 class Stream:

@@ -20,12 +20,14 @@ PARTS = parts.__name__
 def changed(name: str, text: str, planted: str, folder: Path) -> dict[str, Any]:
     """What a program defines in a copy where one file has `planted` for `text`.
 
-    The text stands in one file, the program's or a part's. The parts that other programs have stay as they are.
+    That is the program's file where it has the text, or else that of the one part that has it. Other programs see none
+    of this.
     """
     copy = folder / "attention"
     shutil.copytree(ROOT / "examples" / "attention", copy)
     program = Path(shutil.copy(ROOT / "examples" / f"{name}.py", folder / f"{name}.py"))
-    (file,) = (path for path in (program, *copy.glob("*.py")) if text in path.read_text())
+    has_text = [path for path in (program, *copy.glob("*.py")) if text in path.read_text()]
+    (file,) = has_text[:1] if program in has_text else has_text
     file.write_text(file.read_text().replace(text, planted))
 
     kept = {module: sys.modules.pop(module) for module in list(sys.modules) if module.startswith(f"{PARTS}.")}
