@@ -34,6 +34,12 @@ def test_an_example_says_what_to_learn_and_has_a_picture(path):
     assert "<svg" in cute.show(cute.parse(program["PICTURE"])).svg()
 
 
+@pytest.mark.parametrize("path", [*EXAMPLES, *(ROOT / "examples").glob("*/*.py")], ids=lambda path: path.stem)
+def test_no_file_is_long(path):
+    """A program under 400 lines reads like its paper."""
+    assert len(path.read_text().splitlines()) < 400
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_profiled(path):
     """The site's pages show this; what mends a line is something else than the line as it stands."""
