@@ -19,21 +19,22 @@ from __future__ import annotations
 import math
 
 import torch
+from tilewright.examples.attention.decode_rows import ROWS, WARPS, join, load_rows, save, synchronize
+from tilewright.examples.attention.paged import argument, paged, reference
+from tilewright.examples.attention.stages import filled
 
 import tilewright as cutlass
 from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warp, warpgroup
 from tilewright.utils.accumulators import as_operand_a, rows_and_columns
-from tilewright.utils.softmax import OnlineSoftmax, merge_states
+from tilewright.utils.softmax import OnlineSoftmax
 from tilewright.utils.split_keys import SplitKeys
 
 PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # 64 keys of 64 elements in shared memory
-ROWS, KEYS = 16, 64  # of a tile: heads and queries; of a block
-WARPS, STAGES = 4, 3  # that attend, each to its share of a block's keys; blocks under way
-SHARE = KEYS // WARPS
+KEYS, STAGES = 64, 3  # of a block; blocks under way
+SHARE = KEYS // WARPS  # of a block's keys, that a warp attends to
 CTAS = 2  # on a multiprocessor
 JOINING = 2  # blocks: what it costs a CTA to share a sequence
-VECTOR, WIDE = 4, 8  # columns of a row that a thread has when warps meet, and when parts do: one pass for 8 rows of 128
 LOG2_E = math.log2(math.e)
 
 
@@ -58,12 +59,8 @@ def decode_kernel(
     sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
     sStats = storage.allocate_tensor(cutlass.Float32, cute.make_layout((ROWS, WARPS)), 16)
     sArrived = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1), 4)
-    agents = pipeline.CooperativeGroup
-    stages = pipeline.PipelineTmaAsync.create(
-        num_stages=STAGES, producer_group=agents(pipeline.Agent.Thread),
-        consumer_group=agents(pipeline.Agent.Thread, WARPS),
-        barrier_storage=storage.allocate_array(cutlass.Int64, 2 * STAGES), tx_count=2 * KEYS * depth * dtype.width // 8,
-    )  # fmt: skip
+    size = 2 * KEYS * depth * dtype.width // 8  # of a stage, which has keys and values
+    stages = filled(STAGES, size, WARPS, storage.allocate_array(cutlass.Int64, 2 * STAGES))
 
     if warp_idx == WARPS:
         for atom in (load_K, load_V):
@@ -74,36 +71,60 @@ def decode_kernel(
     mine = splits.measure().of_part(part)
 
     if warp_idx == WARPS:
-        alone = cute.make_layout(1)
-        # (page's part, part of the block, K or V, stage), (page's part, part of the page, page, head)
-        tiles = cute.group_modes(cute.flat_divide(sKV, (together, depth)), 0, 2)
-        tKgK, tVgV = (cute.group_modes(cute.flat_divide(x, (together, depth)), 0, 2) for x in (gK, gV))
-        tKsK, tKgK = cpasync.tma_partition(load_K, 0, alone, tiles, tKgK)
-        tVsV, tVgV = cpasync.tma_partition(load_V, 0, alone, tiles, tVgV)
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
-
-        def fetch(segment):
-            length = mLengths[segment.item]
-            for block in cutlass.range(segment.begin, segment.end, unroll=1):
-                pages = cute.make_rmem_tensor(KEYS // together, cutlass.Int32)
-                for i in cutlass.range_constexpr(KEYS // together):
-                    key = block * KEYS + i * together
-                    pages[i] = -1  # what is outside of the tensor comes as zeros
-                    if key < length:
-                        pages[i] = mTable[segment.item, key // gK.shape[0]]
-                stages.producer_acquire(state)
-                barrier = stages.producer_get_barrier(state)
-                for i in cutlass.range_constexpr(KEYS // together):
-                    inside = (block * (KEYS // together) + i) % (gK.shape[0] // together)
-                    there, here = (None, inside, 0, pages[i], head), (None, i, 0, None, state.index)
-                    cute.copy(load_K, tKgK[there], tKsK[here][None, 0], tma_bar_ptr=barrier)
-                    cute.copy(load_V, tVgV[there], tVsV[here][None, 1], tma_bar_ptr=barrier)
-                state.advance()
-
-        splits.for_each(mine, fetch)
-        stages.producer_tail(state)
+        load_pages((load_K, gK), (load_V, gV), sKV, stages, mTable, mLengths, together, head, splits, mine)
     else:
-        thr_mma = tiled_mma.get_slice(lane)
+        place, out, kept = (head, tile), (mO, mL), (mSums, mStats)
+        rows = Rows(sQ, sKV, sStats, stages, scale, tiled_mma, place, group, queries, warp_idx, lane, tidx)
+        rows.decode(splits, mine, mQ, mLengths, out, kept, mArrivals, sArrived)
+
+
+@cute.jit
+def load_pages(of_K, of_V, sKV, stages, mTable, mLengths, together, head, splits, mine):
+    """A warp brings the keys and values of this part; of_K, of_V: TMA and the pages that it takes them from.
+
+    together: how many keys of a block lie side by side in a page.
+    """
+    (load_K, gK), (load_V, gV), depth = of_K, of_V, cute.size(sKV, mode=[1])
+    alone = cute.make_layout(1)
+    # (page's part, part of the block, K or V, stage), (page's part, part of the page, page, head)
+    tiles = cute.group_modes(cute.flat_divide(sKV, (together, depth)), 0, 2)
+    tKgK, tVgV = (cute.group_modes(cute.flat_divide(x, (together, depth)), 0, 2) for x in (gK, gV))
+    tKsK, tKgK = cpasync.tma_partition(load_K, 0, alone, tiles, tKgK)
+    tVsV, tVgV = cpasync.tma_partition(load_V, 0, alone, tiles, tVgV)
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+
+    def fetch(segment):
+        length = mLengths[segment.item]
+        for block in cutlass.range(segment.begin, segment.end, unroll=1):
+            pages = cute.make_rmem_tensor(KEYS // together, cutlass.Int32)
+            for i in cutlass.range_constexpr(KEYS // together):
+                key = block * KEYS + i * together
+                pages[i] = -1  # what is outside of the tensor comes as zeros
+                if key < length:
+                    pages[i] = mTable[segment.item, key // gK.shape[0]]
+            stages.producer_acquire(state)
+            barrier = stages.producer_get_barrier(state)
+            for i in cutlass.range_constexpr(KEYS // together):
+                inside = (block * (KEYS // together) + i) % (gK.shape[0] // together)
+                there, here = (None, inside, 0, pages[i], head), (None, i, 0, None, state.index)
+                cute.copy(load_K, tKgK[there], tKsK[here][None, 0], tma_bar_ptr=barrier)
+                cute.copy(load_V, tVgV[there], tVsV[here][None, 1], tma_bar_ptr=barrier)
+            state.advance()
+
+    splits.for_each(mine, fetch)
+    stages.producer_tail(state)
+
+
+class Rows:
+    """The rows of a tile: each warp attends to its share of a block's keys, and at the end the warps meet."""
+
+    @cute.jit
+    def __init__(self, sQ, sKV, sStats, stages, scale, tiled_mma, place, group, queries, warp_idx, lane, tidx):
+        """place: the head of keys and the number of the tile; group: heads of Q that share it."""
+        depth, dtype, thr_mma = cute.size(sKV, mode=[1]), sKV.element_type, tiled_mma.get_slice(lane)
+        self.sQ, self.sKV, self.sStats, self.stages, self.tiled_mma = sQ, sKV, sStats, stages, tiled_mma
+        self.place, self.group, self.queries = place, group, queries
+        self.warp_idx, self.lane, self.tidx = warp_idx, lane, tidx
         shares = cute.flat_divide(sKV, (SHARE, depth))[None, None, warp_idx, 0, None, None]
         sK, sV = shares[None, None, 0, None], shares[None, None, 1, None]
         sV = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))  # operand B of the second product
@@ -112,6 +133,7 @@ def decode_kernel(
         tOrV = tiled_mma.make_fragment_B(thr_mma.partition_B(sV[None, None, 0]))
         tSrS = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((ROWS, SHARE)))
         tOrO = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((ROWS, depth)))
+        self.tSrQ, self.tSrK, self.tOrV, self.tSrS, self.tOrO = tSrQ, tSrK, tOrV, tSrS, tOrO
 
         def fragments(shared, registers, make_tiled_copy, transpose=False):
             """What reads an operand by ldmatrix."""
@@ -119,170 +141,103 @@ def decode_kernel(
             tiled_copy = make_tiled_copy(cute.make_copy_atom(op, dtype), tiled_mma)
             return tiled_copy, tiled_copy.get_slice(lane).partition_S(shared), tiled_copy.retile(registers)
 
-        copy_Q, tSsQ, tSrQ_view = fragments(sQ, tSrQ, cute.make_tiled_copy_A)
-        copy_K, tSsK, tSrK_view = fragments(sK, tSrK, cute.make_tiled_copy_B)
-        copy_V, tOsV, tOrV_view = fragments(sV, tOrV, cute.make_tiled_copy_B, transpose=True)
+        self.of_Q = fragments(sQ, tSrQ, cute.make_tiled_copy_A)
+        self.of_K = fragments(sK, tSrK, cute.make_tiled_copy_B)
+        self.of_V = fragments(sV, tOrV, cute.make_tiled_copy_B, transpose=True)
 
         # A thread has two rows of each tile of the instruction, with the columns that its quad of lanes shares.
-        tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
-        at = rows_and_columns(thr_mma.partition_C(cute.make_identity_tensor((ROWS, SHARE))))
-        copy_S = cute.make_tiled_copy_C(
+        self.tS, self.tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
+        self.at = rows_and_columns(thr_mma.partition_C(cute.make_identity_tensor((ROWS, SHARE))))
+        self.copy_S = cute.make_tiled_copy_C(
             cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=64), tiled_mma
         )
-        key_of = thr_mma.partition_B(cute.make_identity_tensor((depth, SHARE)))
-        rows = cute.size(tS.shape[0])
-        softmax = OnlineSoftmax(rows, scale * LOG2_E)
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+        self.key_of = thr_mma.partition_B(cute.make_identity_tensor((depth, SHARE)))
+        self.rows = cute.size(self.tS.shape[0])
+        self.softmax = OnlineSoftmax(self.rows, scale * LOG2_E)
+        self.state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
 
-        def attend(block, is_last, keys):
-            """This warp's keys of a block, by a running maximum; the last stage stays ours."""
-            stages.consumer_wait(state)
-            tSrS.fill(0.0)
-            for step in cutlass.range_constexpr(cute.size(tSrQ, mode=[2])):
-                # Q is read again for each block: two CTAs on a multiprocessor have no registers to hold it.
-                cute.copy(copy_Q, tSsQ[None, None, step], tSrQ_view[None, None, step])
-                cute.copy(copy_K, tSsK[None, None, step, state.index], tSrK_view[None, None, step])
-                cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
-            begin = block * KEYS + warp_idx * SHARE
-            if (block + 1) * KEYS > keys - queries + 1:  # some row does not see all of them
-                for r in cutlass.range_constexpr(rows):
-                    seen = keys - queries + (tile * ROWS + at[r, 0][0]) // group
-                    for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
-                        tS[r, c] = cute.where(begin + at[r, c][1] <= seen, tS[r, c], -math.inf)
-            softmax.step(tS, True)
-            softmax.rescale(tO)
-            cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
-            if (block + 1) * KEYS > keys:  # what no key was written to may be anything, and 0 times that, too
-                for i in cutlass.range_constexpr(cute.size(tOrV)):
-                    tOrV[i] = cute.where(begin + key_of[i][1] < keys, tOrV[i], dtype(0.0))
-            P = cute.make_fragment_like(tSrS, dtype)
-            P.store(tSrS.load().to(dtype))
-            cute.gemm(tiled_mma, tOrO, as_operand_a(P), tOrV, tOrO)
-            if not is_last:
-                stages.consumer_release(state)
-                state.advance()
-
-        # Neighbouring rows in banks of their own.
-        sSums_layout = cute.make_composed_layout(
-            cute.make_swizzle(2, 3, depth.bit_length() - 4), 0,
-            cute.make_layout((ROWS, depth, WARPS), stride=(depth, 1, ROWS * depth)),
-        )  # fmt: skip
-
-        def decode_segment(segment):
-            """This part's keys of a sequence, from its Q to its sums."""
-            length = mLengths[segment.item]
-            load_rows(mQ[segment.item, None, None, None], head, tile, group, sQ, tidx)
-            synchronize()
-            softmax.reset()
-            tOrO.fill(0.0)
-            for block in cutlass.range(segment.begin, segment.end, unroll=1):
-                attend(block, block + 1 == segment.end, length)
-
-            # The warps meet in the stage that they have read last, which is theirs still.
-            synchronize()
-            memory = cute.recast_ptr(sKV.iterator + state.index * (2 * KEYS * depth), dtype=cutlass.Float32)
-            sSums = cute.make_tensor(memory, sSums_layout)
-            for r in cutlass.range_constexpr(rows):
-                inverse, logarithm = softmax.finish(r)
-                tO[r, None].store(tO[r, None].load() * inverse)
-                if at[r, 0][1] == 0:
-                    sStats[at[r, 0][0], warp_idx] = logarithm
-            cute.copy(copy_S, copy_S.retile(tOrO), copy_S.get_slice(lane).partition_D(sSums[None, None, warp_idx]))
-            synchronize()
-
-            # What a row has seen: a sequence that parts share has such a state of each.
-            for i in cutlass.range(ROWS * depth // (32 * WARPS * VECTOR), unroll=1):
-                row, column = divide(tidx + i * 32 * WARPS, depth // VECTOR)
-                if tile * ROWS + row < queries * group:
-                    logarithm, values = merge_states(
-                        [(sStats[row, w], columns(sSums[row, None, w], column, VECTOR).load()) for w in range(WARPS)]
-                    )
-                    if segment.is_whole:
-                        finish(logarithm, values, mO, mL, segment.item, head, tile, group, row, column)
-                    else:
-                        columns(mSums[segment.slot, head, tile, row, None], column, VECTOR).store(values)
-                        if column == 0:
-                            mStats[segment.slot, head, tile, row] = logarithm
-            cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
+    @cute.jit
+    def attend(self, block, is_last, keys):
+        """This warp's keys of a block, by a running maximum; the last stage stays ours."""
+        (copy_Q, tSsQ, tSrQ_view), (copy_K, tSsK, tSrK_view) = self.of_Q, self.of_K
+        copy_V, tOsV, tOrV_view = self.of_V
+        tiled_mma, stages, state, tS, tOrV = self.tiled_mma, self.stages, self.state, self.tS, self.tOrV
+        stages.consumer_wait(state)
+        self.tSrS.fill(0.0)
+        for step in cutlass.range_constexpr(cute.size(self.tSrQ, mode=[2])):
+            # Q is read again for each block: two CTAs on a multiprocessor have no registers to hold it.
+            cute.copy(copy_Q, tSsQ[None, None, step], tSrQ_view[None, None, step])
+            cute.copy(copy_K, tSsK[None, None, step, state.index], tSrK_view[None, None, step])
+            cute.gemm(tiled_mma, self.tSrS, self.tSrQ[None, None, step], self.tSrK[None, None, step], self.tSrS)
+        begin = block * KEYS + self.warp_idx * SHARE
+        if (block + 1) * KEYS > keys - self.queries + 1:  # some row does not see all of them
+            for r in cutlass.range_constexpr(self.rows):
+                seen = keys - self.queries + (self.place[1] * ROWS + self.at[r, 0][0]) // self.group
+                for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
+                    tS[r, c] = cute.where(begin + self.at[r, c][1] <= seen, tS[r, c], -math.inf)
+        self.softmax.step(tS, True)
+        self.softmax.rescale(self.tO)
+        cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
+        if (block + 1) * KEYS > keys:  # what no key was written to may be anything, and 0 times that, too
+            for i in cutlass.range_constexpr(cute.size(tOrV)):
+                tOrV[i] = cute.where(begin + self.key_of[i][1] < keys, tOrV[i], tOrV.element_type(0.0))
+        P = cute.make_fragment_like(self.tSrS, tOrV.element_type)
+        P.store(self.tSrS.load().to(tOrV.element_type))
+        cute.gemm(tiled_mma, self.tOrO, as_operand_a(P), tOrV, self.tOrO)
+        if not is_last:
             stages.consumer_release(state)
             state.advance()
 
+    @cute.jit
+    def meet(self):
+        """The warps' sums, in the stage that they have read last, which is theirs still."""
+        depth, tO, at = cute.size(self.sKV, mode=[1]), self.tO, self.at
+        # Neighbouring rows in banks of their own.
+        layout = cute.make_composed_layout(
+            cute.make_swizzle(2, 3, depth.bit_length() - 4), 0,
+            cute.make_layout((ROWS, depth, WARPS), stride=(depth, 1, ROWS * depth)),
+        )  # fmt: skip
+        synchronize()
+        memory = cute.recast_ptr(self.sKV.iterator + self.state.index * (2 * KEYS * depth), dtype=cutlass.Float32)
+        sSums = cute.make_tensor(memory, layout)
+        for r in cutlass.range_constexpr(self.rows):
+            inverse, logarithm = self.softmax.finish(r)
+            tO[r, None].store(tO[r, None].load() * inverse)
+            if at[r, 0][1] == 0:
+                self.sStats[at[r, 0][0], self.warp_idx] = logarithm
+        to = self.copy_S.get_slice(self.lane).partition_D(sSums[None, None, self.warp_idx])
+        cute.copy(self.copy_S, self.copy_S.retile(self.tOrO), to)
+        synchronize()
+        return sSums
+
+    @cute.jit
+    def decode(self, splits, mine, mQ, mLengths, out, kept, mArrivals, sArrived):
+        """This part's keys of each sequence, from its Q to its sums; out: O and L, kept: what parts leave of them."""
+        (head, tile), stages, state = self.place, self.stages, self.state
+        group, queries, tidx, sQ, sStats = self.group, self.queries, self.tidx, self.sQ, self.sStats
+
+        def decode_segment(segment):
+            length = mLengths[segment.item]
+            load_rows(mQ[segment.item, None, None, None], head, tile, group, sQ, tidx)
+            synchronize()
+            self.softmax.reset()
+            self.tOrO.fill(0.0)
+            for block in cutlass.range(segment.begin, segment.end, unroll=1):
+                self.attend(block, block + 1 == segment.end, length)
+            sSums = self.meet()
+            save(segment, out, kept, sStats, sSums, head, tile, group, queries, tidx)
+            cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
+            stages.consumer_release(state)
+            state.advance()
             if not segment.is_whole:
-                synchronize()
-                arrivals = mArrivals[segment.first_part, head, None]
-                if tidx == 0:
-                    cute.arch.fence_acq_rel_gpu()  # what the block has written comes before its arrival
-                    sArrived[0] = cute.arch.atomic_add(arrivals.iterator + tile, 1)
-                    cute.arch.fence_acq_rel_gpu()  # and what it reads behind those of others
-                synchronize()
-                if sArrived[0] == segment.last_part - segment.first_part:
-                    for i in cutlass.range(ROWS * depth // (32 * WARPS * WIDE), unroll=1):
-                        row, column = divide(tidx + i * 32 * WARPS, depth // WIDE)
-                        if tile * ROWS + row < queries * group:
-                            read = read_state(mSums, mStats, head, tile, row, column)
-                            logarithm, values = splits.merge(segment.first_part, segment.last_part, read)
-                            finish(logarithm, values, mO, mL, segment.item, head, tile, group, row, column)
-                    if tidx == 0:
-                        cute.arch.atomic_exch(arrivals.iterator + tile, 0)  # for the next call
+                join(segment, splits, out, kept, mArrivals, sArrived, head, tile, group, queries, tidx)
 
         splits.for_each(mine, decode_segment)
-
-
-def synchronize():
-    """A barrier of the warps that attend."""
-    cute.arch.barrier(barrier_id=1, number_of_threads=32 * WARPS)
 
 
 def blocks_of(length):
     """The blocks of a sequence; one without keys has a block, too, which writes zeros."""
     return cutlass.max(1, cute.ceil_div(length, KEYS))
-
-
-@cute.jit
-def load_rows(
-    mQ: cute.Tensor, head: cutlass.Int32, tile: cutlass.Int32, group: cutlass.Int32, sQ: cute.Tensor,
-    tidx: cutlass.Int32,
-):  # fmt: skip
-    """The rows of a tile into shared memory, with zeros for those that do not exist."""
-    across = mQ.shape[2] // 8  # threads of a row, each 16 bytes of it
-    for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
-        row = tidx // across + i * (32 * WARPS // across)
-        query, which = divide(tile * ROWS + row, group)
-        values = cute.make_rmem_tensor(8, mQ.element_type)
-        values.fill(0.0)
-        if query < mQ.shape[1]:
-            source = cute.local_tile(mQ[head * group + which, query, None], (8,), (tidx % across,))
-            values.store(source.load())
-        cute.local_tile(sQ, (1, 8), (row, tidx % across))[0, None].store(values.load())
-
-
-def divide(row, group):
-    """(query, head of the group) of a row."""
-    return row // group, row % group
-
-
-def columns(row, column, count):
-    """So many columns of a row, in vectors as far apart as they are in the whole row."""
-    vectors = count // VECTOR
-    return cute.local_tile(cute.logical_divide(row, cute.size(row) // vectors), (VECTOR, vectors), (column, 0))
-
-
-def read_state(mSums, mStats, head, tile, row, column):
-    """What gives the state of a row that a part has left."""
-    return lambda slot: (
-        mStats[slot, head, tile, row],
-        columns(mSums[slot, head, tile, row, None], column, WIDE).load(),
-    )
-
-
-@cute.jit
-def finish(logarithm, values, mO, mL, batch, head, tile, group, row, column):
-    """O and L of a row."""
-    query, which = divide(tile * ROWS + row, group)
-    to = columns(mO[batch, head * group + which, query, None], column, cute.size(values.shape))
-    to.store(values.to(mO.element_type))
-    if column == 0:
-        mL[batch, head * group + which, query] = logarithm * (1 / LOG2_E)
 
 
 @cute.jit
@@ -334,56 +289,12 @@ def workspace(q, key_heads, processors):
     return sums, stats, torch.zeros(parts, key_heads, tiles, device=q.device, dtype=torch.int32)
 
 
-def reference(q, k, v, table, lengths, scale):
-    """O and L in float64, sequence by sequence."""
-    batches, heads, queries, _ = q.shape
-    o, lse = torch.empty_like(q, dtype=torch.float64), torch.empty(q.shape[:3], dtype=torch.float64, device=q.device)
-    for b in range(batches):
-        length = int(lengths[b])
-        pages = table[b, : -(-length // k.shape[1])].long()
-        keys, values = (
-            x[pages].flatten(0, 1)[:length].double().transpose(0, 1).repeat_interleave(heads // x.shape[2], 0)
-            for x in (k, v)
-        )
-        scores = scale * q[b].double() @ keys.mT
-        hidden = torch.ones(queries, length, dtype=torch.bool, device=q.device).triu(length - queries + 1)
-        scores = scores.masked_fill(hidden, -math.inf)
-        o[b], lse[b] = scores.softmax(-1).nan_to_num() @ values, scores.logsumexp(-1)
-    return o, lse
-
-
-def paged(dtype, lengths, page_size, shapes, device):
-    """A table of random pages for sequences of these lengths, and caches with elements of these shapes for each key.
-
-    What has no key is NaN, and no page is far outside.
-    """
-    counts = [-(-length // page_size) for length in lengths]
-    order = torch.randperm(sum(counts) + 1, device=device).int()
-    table = torch.full((len(lengths), max(*counts, 1)), 2**30, device=device, dtype=torch.int32)
-    caches = [torch.full((len(order), page_size, *shape), math.nan, device=device, dtype=dtype) for shape in shapes]
-    for b, (length, pages) in enumerate(zip(lengths, order[:-1].split(counts), strict=True)):
-        table[b, : len(pages)] = pages
-        for i, page in enumerate(pages):
-            keys = min(page_size, length - i * page_size)
-            for cache in caches:
-                cache[page, :keys] = torch.randn(keys, *cache.shape[2:], device=device).to(dtype)
-    return table, *caches
-
-
 # dtype, lengths, page size, heads, heads of keys, queries, depth, multiprocessors
 CASES = (
     (torch.bfloat16, (300, 64, 1), 64, 8, 1, 1, 128, 2),
     (torch.bfloat16, (1000,), 16, 8, 2, 1, 64, 4),
     (torch.float16, (130, 0, 257), 128, 4, 1, 5, 128, 3),
 )
-
-
-def argument(tensor, *modes):
-    """A tensor whose extents of these modes may be others at a later call of what was compiled."""
-    made = cute.runtime.from_dlpack(tensor, assumed_align=16)
-    for mode in modes:
-        made.mark_compact_shape_dynamic(mode, stride_order=tensor.dim_order())
-    return made
 
 
 def arguments(q, k, v, table, lengths, o, lse, space):

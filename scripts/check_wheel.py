@@ -43,7 +43,7 @@ def main() -> None:
     if strange:
         sys.exit(f"does not belong into the wheel: {strange}")
     stubs = [f"tilewright/{path.relative_to(PACKAGE)}" for path in (PACKAGE / "_core").iterdir()]
-    examples = [f"tilewright/examples/{path.name}" for path in (ROOT / "examples").glob("*.py")]
+    examples = [f"tilewright/{path.relative_to(ROOT)}" for path in (ROOT / "examples").rglob("*.py")]
     for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs, *page, *examples):
         if name not in names:
             sys.exit(f"missing in the wheel: {name}")

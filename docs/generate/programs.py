@@ -1,4 +1,4 @@
-"""Pages of the programs in examples/: what each says of itself, its picture, what its lines cost, its text."""
+"""Pages of the programs in examples/: what each says of itself, its picture, what its lines cost, its text, parts."""
 
 from __future__ import annotations
 
@@ -69,6 +69,12 @@ cute.profile(function, *arguments)
 
 """
 
+LISTING = """```{{literalinclude}} ../../examples/{file}
+:language: python
+:start-after: from __future__
+```
+"""
+
 TIMELINE = """## Who does what when
 
 The warps of the first block, in steps of the CPU's execution, which are not cycles: a row is a warp or some that do the
@@ -99,6 +105,7 @@ class Program:
         self.result = results[-1] if results else None
         # Where warps have roles, it matters who waits for whom.
         self.is_specialized = "setmaxregister" in text or "pipeline" in text
+        self.parts = parts_of(path)
 
     def page(self) -> str:
         name = self.name
@@ -116,11 +123,35 @@ class Program:
             f"{speed}{cost}{when}"
             f"## The program\n\n"
             f"`examples/{name}.py`; `python -m tilewright.examples.{name}` runs it.\n\n"
-            f"```{{literalinclude}} ../../examples/{name}.py\n:language: python\n:start-after: from __future__\n```\n"
+            f"{LISTING.format(file=f'{name}.py')}{''.join(map(self._part, self.parts))}"
         )
+
+    @staticmethod
+    def _part(path: Path) -> str:
+        """The text of a part, below what it says of itself."""
+        file = f"{path.parent.name}/{path.name}"
+        about = markdown(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+        return f"\n### {file}\n\n{about}\n\n{LISTING.format(file=file)}"
 
     def picture(self) -> str:
         return cute.show(cute.parse(self.layout)).svg()
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files in folders beside the programs that a program or a part is made of, in the order in which they are met.
+
+    They are imported as `tilewright.examples.FOLDER.NAME`.
+    """
+    found: dict[Path, None] = {}
+    left = [path]
+    while left:
+        text = left.pop(0).read_text(encoding="utf-8")
+        for folder, name in re.findall(r"^from tilewright\.examples\.(\w+)\.(\w+) import", text, re.M):
+            part = path.parent / folder / f"{name}.py"
+            if part not in found:
+                found[part] = None
+                left.append(part)
+    return list(found)
 
 
 def pages(root: Path) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ import runpy
 
 import pytest
 
+from changed_examples import changed
 from compiling import nvrtc
 from places import ROOT
 from tilewright import cute
@@ -146,18 +147,18 @@ def test_nothing_is_spilled_and_products_overlap(depth, window):
         ("warpgroup.wait_group(1)  # for dQ", "warpgroup.wait_group(2)", {"not landed"}),
         ("cute.arch.barrier(barrier_id=DS_IS_THERE, number_of_threads=128 * WARPGROUPS)", "pass", {"race"}),
         ("loads_dO.consumer_wait(state)", "pass", {"race", "not landed"}),
-        ("cute.autovec_copy(sums, sums_to)\n            cute.arch.fence_proxy(\"async.shared\", space=\"cta\")",
-         "cute.autovec_copy(sums, sums_to)", {"missing fence"}),
+        ('self.sums_to)\n            cute.arch.fence_proxy("async.shared", space="cta")', "self.sums_to)",
+         {"missing fence"}),
+        ('fence_proxy("async.shared", space="cta")\n            cute.arch.barrier(barrier_id=DS',
+         "sync_warp()\n            cute.arch.barrier(barrier_id=DS", {"missing fence"}),
+        ("cute.arch.cp_async_bulk_wait_group(WARPGROUPS - 1 - each, read=True)", "pass", {"race"}),
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
-    source = PATH.read_text()
-    assert text in source
-    path = tmp_path / "planted.py"
-    path.write_text(source.replace(text, planted))
+    program = changed("attention_backward", text, planted, tmp_path)
     tensors, _ = PROGRAM["operands"](torch.float16, 1, 1, 1, 200, 260, 64, None, None, "cpu")
     with pytest.raises(KernelError) as info:
-        gradients(tensors, 0.125, None, None, runpy.run_path(str(path)))
+        gradients(tensors, 0.125, None, None, program)
     assert {finding.kind for finding in info.value.findings} & kinds
 
 

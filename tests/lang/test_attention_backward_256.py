@@ -6,6 +6,7 @@ import runpy
 
 import pytest
 
+from changed_examples import changed
 from compiling import nvrtc
 from places import ROOT
 from test_attention_backward import error, gradients, theirs
@@ -102,20 +103,17 @@ def test_nothing_is_spilled_and_products_overlap(window):
         ("warpgroup.wait_group(1)  # for the scores", "warpgroup.wait_group(2)", {"not landed"}),
         ("warpgroup.wait_group(0)  # for the sums", "warpgroup.wait_group(1)", {"not landed"}),
         ("hands_P.consumer_wait(visit(1, i))", "pass", {"race"}),
-        ("            hands_dS.consumer_wait(state)", "            pass", {"not written"}),
+        ("            self.hands_dS.consumer_wait(state)", "            pass", {"not written"}),
         ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
         ("                turns.consumer_wait(turn)\n", "                pass\n", {"race"}),
         ("    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()\n", "", {"early exit"}),
     ],
 )
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
-    source = PATH.read_text()
-    assert text in source
-    path = tmp_path / "planted.py"
-    path.write_text(source.replace(text, planted))
+    program = changed("attention_backward_256", text, planted, tmp_path)
     tensors, _ = operands(torch.float16, 1, 1, 1, 140, 150, 256, None, None, "cpu")
     with pytest.raises(KernelError) as info:
-        gradients(tensors, 1 / 16, None, None, runpy.run_path(str(path)))
+        gradients(tensors, 1 / 16, None, None, program)
     assert {finding.kind for finding in info.value.findings} & kinds, info.value
 
 

@@ -6,6 +6,7 @@ import runpy
 
 import pytest
 
+from changed_examples import changed
 from compiling import nvrtc
 from places import ROOT
 from tilewright import cute
@@ -132,11 +133,7 @@ def test_nothing_is_spilled(depth, registers):
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
-    source = PATH.read_text()
-    assert text in source
-    path = tmp_path / "planted.py"
-    path.write_text(source.replace(text, planted))
-    decode = runpy.run_path(str(path))["decode"]
+    decode = changed("attention_decode", text, planted, tmp_path)["decode"]
     with pytest.raises(KernelError) as info:
         run(operands(torch.float16, (100, 90, 700, 80, 300), 64, 8, 1, 1, 64, 1), 0.125, decode)
     assert {finding.kind for finding in info.value.findings} & kinds

@@ -8,6 +8,7 @@ import runpy
 import numpy
 import pytest
 
+from changed_examples import changed
 from compiling import nvrtc
 from places import ROOT
 from tilewright import cute
@@ -223,11 +224,10 @@ def test_a_cta_takes_tiles_until_none_is_left():
     ("text", "planted", "kinds"),
     [
         ("warpgroup.wait_group(1)", "warpgroup.wait_group(2)", {"not landed"}),
-        ("            warpgroup.wait_group(0)\n            release(stages_T", "            release(stages_T",
-         {"not landed"}),
+        ("        warpgroup.wait_group(0)\n        self.V.release()", "        self.V.release()", {"not landed"}),
         ("    warpgroup.fence()\n", "", {"missing fence"}),
-        ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
-        ("stages_K.consumer_wait(state_K)\n            take_turn", "take_turn", {"race", "not landed"}),
+        ('buffer)\n        cute.arch.fence_proxy("async.shared", space="cta")', "buffer)", {"missing fence"}),
+        ("self.K.wait()\n        self.turns.take()", "self.turns.take()", {"race", "not landed"}),
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
@@ -238,8 +238,8 @@ def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
 @pytest.mark.parametrize(
     ("text", "planted", "kinds"),
     [
-        ('cute.arch.fence_proxy("async.shared", space="cta")\n                cute', "cute", {"missing fence"}),
-        ("                stages_T.producer_acquire(turned)\n", "", {"race"}),
+        ('cute.arch.fence_proxy("async.shared", space="cta")\n            cute', "cute", {"missing fence"}),
+        ("            stages_T.producer_acquire(turned)\n", "", {"race"}),
         ("release(stages_V, state_V)\n", "stages_V.consumer_wait(state_V)\n", {"deadlock"}),
     ],
 )  # fmt: skip
@@ -250,13 +250,10 @@ def test_a_planted_defect_of_the_transpose_is_found(text, planted, kinds, tmp_pa
 
 
 def findings_of(text, planted, tmp_path, tensors, options):
-    """What the checks find in the example with one change, in its own lines or in those that it calls."""
-    source = PATH.read_text()
-    assert text in source
-    path = tmp_path / "planted.py"
-    path.write_text(source.replace(text, planted))
-    program = runpy.run_path(str(path))
+    """What the checks find in the example with one change: in lines of the example's, or of its parts'."""
+    program = changed("attention_forward", text, planted, tmp_path)
     with pytest.raises(KernelError) as info, cute.on_cpu(check=True):
         program["attention"](*program["arguments"](*tensors, 1.0, **options))
-    assert all(finding.place[0] == str(path) for finding in info.value.findings)
+    files = [tmp_path / "attention_forward.py", *(tmp_path / "attention").glob("*.py")]
+    assert {finding.place[0] for finding in info.value.findings} <= set(map(str, files))
     return info.value.findings

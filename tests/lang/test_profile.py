@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import re
 from html.parser import HTMLParser
 
@@ -199,6 +201,14 @@ def test_it_is_as_wide_as_the_terminal(conflicts, monkeypatch, width):
     assert "sectors" in lines[1]
     assert "wavefronts" in lines[1]
     assert ("bytes" in lines[1]) == (width > 80)  # of little room more is left to the source
+
+
+def test_a_file_is_known_by_the_end_of_its_path(conflicts):
+    """Parts of a program lie in one folder, so that their paths begin alike."""
+    other = copy.copy(conflicts)
+    other.lines = [dataclasses.replace(x, file="/a/folder/with/a/long/name/and/one/more/part.py") for x in other.lines]
+    (head,) = (x for x in other.text(60).splitlines() if "sectors" in x)
+    assert re.search(r"\.\.\.\S*e/part\.py$", head)
 
 
 @cute.kernel

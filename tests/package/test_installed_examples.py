@@ -17,6 +17,7 @@ from places import ROOT
 from tilewright import cute
 
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
+PARTS = sorted((ROOT / "examples").glob("*/*.py"))
 INSTALLED = Path(tilewright.examples.__file__).parent
 
 
@@ -25,10 +26,15 @@ def test_there_is_one_source_of_each():
     assert {path.name: path.read_bytes() for path in PROGRAMS} == {
         path.name: path.read_bytes() for path in INSTALLED.glob("*.py") if path.name != "__init__.py"
     }
+    assert len(PARTS) >= 5
+    assert {path.relative_to(ROOT / "examples"): path.read_bytes() for path in PARTS} == {
+        path.relative_to(INSTALLED): path.read_bytes() for path in INSTALLED.glob("*/*.py")
+    }
 
 
 def test_all_are_found_without_torch():
     names = [f"tilewright.examples.{path.stem}" for path in PROGRAMS]
+    names += [f"tilewright.examples.{path.parent.name}.{path.stem}" for path in PARTS if path.stem != "__init__"]
     assert all(importlib.util.find_spec(name) for name in names)
     run_python("import sys, tilewright.examples\nassert 'torch' not in sys.modules")
 

@@ -160,15 +160,17 @@ def text(profile: Profile, width: int | None = None) -> str:
     cells = {id(line): [column.cell(line) for column in columns] for line in (*profile.lines, total)}
     wide = [_width(column, [*profile.lines, total]) for column in columns]
 
-    def put(mark: str, number: str, found: list[str], source: str) -> str:
+    def put(mark: str, number: str, found: list[str], source: str, is_path: bool = False) -> str:
         left = f"{mark}{number:>{digits}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(found, wide, strict=True))
         room = max(width - len(left) - 2, 4)
-        cut = source if len(source) <= room else source[: room - 3] + "..."
+        cut = source
+        if len(source) > room:  # a file is known by the end of its path
+            cut = "..." + source[3 - room :] if is_path else source[: room - 3] + "..."
         return f"{left}  {cut}".rstrip()
 
     lines = _launches(profile)
     for file, rows in _sources(profile):
-        lines.append(put(" ", "", [column.head for column in columns], _shown_path(file)))
+        lines.append(put(" ", "", [column.head for column in columns], _shown_path(file), is_path=True))
         for row in rows:
             if row is None:
                 lines.append(" " + " " * (digits - 1) + ":")
