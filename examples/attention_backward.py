@@ -18,7 +18,7 @@ from __future__ import annotations
 import torch
 from tilewright.examples.attention.backward_blocks import KEYS, QUERIES, Blocks, Order, Work, order_of
 from tilewright.examples.attention.backward_fetch import Fetched, layouts, loads, product, tiles_of, wait_for_turn
-from tilewright.examples.attention.backward_operands import argument, compare, operands, workspace_tiles
+from tilewright.examples.attention.backward_operands import argument, compare, operands, reference, workspace_tiles
 from tilewright.examples.attention.backward_rows import LOG2_E, RowNumbers, fours, mask, prepare_kernel, store
 from tilewright.examples.attention.stages import filled, handed
 
@@ -28,6 +28,7 @@ from tilewright.cute.nvgpu import cpasync, warpgroup
 from tilewright.utils.accumulators import as_operand_a, rows_and_columns
 from tilewright.utils.shared_matrices import transposed
 
+__all__ = ["argument", "attention_backward", "check", "operands", "problem", "reference", "workspace"]
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
 WARPGROUPS = 2  # that multiply, 64 keys each; a third one has the warps that load, watch turns, and add up dQ
 ADDERS = 2  # warps that take rounds in turn: while one waits until its sums are there, the other asks for the next

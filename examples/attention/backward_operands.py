@@ -6,7 +6,7 @@ import math
 
 import torch
 from tilewright.examples.attention.backward_blocks import QUERIES
-from tilewright.examples.attention.references import reference
+from tilewright.examples.attention.references import reference as forward
 
 from tilewright import cute
 
@@ -27,14 +27,19 @@ def argument(tensor):
     return made
 
 
+def reference(q, k, v, do, scale, left, right):
+    """O, L, dQ, dK and dV in float64."""
+    q, k, v = (x.double().requires_grad_() for x in (q, k, v))
+    o, lse = forward(q, k, v, scale, left, right)
+    return o.detach(), lse.detach(), *torch.autograd.grad(o, (q, k, v), do.double())
+
+
 def operands(dtype, batches, heads, key_heads, queries, keys, depth, left, right, device):
     """Random Q, K, V and dO, and what a forward pass gives for them: O and L; then dQ, dK and dV in float64."""
     shapes = (heads, queries), (key_heads, keys), (key_heads, keys), (heads, queries)
     q, k, v, do = (torch.randn(batches, *shape, depth, device=device).to(dtype) for shape in shapes)
-    leaves = [x.double().requires_grad_() for x in (q, k, v)]
-    o, lse = reference(*leaves, depth**-0.5, left, right)
-    expected = torch.autograd.grad(o, leaves, do.double())
-    return (q, k, v, o.detach().to(dtype), do, lse.detach().float()), expected
+    o, lse, *expected = reference(q, k, v, do, depth**-0.5, left, right)
+    return (q, k, v, o.to(dtype), do, lse.float()), expected
 
 
 def compare(attention_backward, workspace, case, device):
