@@ -37,7 +37,7 @@ def estimate(
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> p = problem_of(4096, 4096, 4096, Float16)
     >>> [estimate(p, tile, "sm90", H200).bound for tile in ((128, 256, 64), (16, 16, 64))]
-    ['tensor cores', 'shared memory']
+    ['tensor cores', 'latency']
     """
     rates, waves_of = Rates.of(facts), Waves.of(facts)
     bM, bN, bK = tiler_mnk

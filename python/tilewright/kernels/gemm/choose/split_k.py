@@ -44,7 +44,7 @@ def has_few_tiles(problem: GemmProblem, facts: DeviceFacts) -> bool:
     >>> from tilewright import Float16
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> [has_few_tiles(problem_of(m, m, k, Float16), H200) for m, k in ((256, 8192), (4096, 8192), (256, 512))]
+    >>> [has_few_tiles(problem_of(m, m, k, Float16), H200) for m, k in ((256, 8192), (4096, 8192), (256, 256))]
     [True, False, False]
     """
     p, numbers = problem, SplitK.of(facts)

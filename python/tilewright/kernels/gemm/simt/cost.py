@@ -72,8 +72,9 @@ def choice_cost(
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> tile = SimtTiles.of(H200).tiles[0]
-    >>> [choice_cost(problem_of(n, n, 4096, Float32), Choice(tile), H200).bound for n in (256, 8192)]
-    ['last wave', 'FMA']
+    >>> costs = [choice_cost(problem_of(n, n, 4096, Float32), Choice(tile), H200) for n in (256, 8192)]
+    >>> [(cost.bound, cost.seconds > 2 * cost.without("last wave")) for cost in costs]
+    [('FMA', True), ('FMA', False)]
     """
     numbers, multiprocessors = model or SimtModel.of(facts), facts.multiprocessors
     tile, stream_k_ctas = choice

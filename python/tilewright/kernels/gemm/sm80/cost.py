@@ -56,8 +56,9 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, facts: DeviceFacts) -> Cost:
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> tiles = Sm80Numbers.of(H200).tiles
-    >>> [tile_cost(problem_of(n, n, n, Float16), tiles[0], H200).bound for n in (512, 8192)]
-    ['last wave', 'tensor cores']
+    >>> costs = [tile_cost(problem_of(n, n, n, Float16), tiles[0], H200) for n in (512, 8192)]
+    >>> [(cost.bound, cost.seconds > 2 * cost.without("last wave")) for cost in costs]
+    [('tensor cores', True), ('tensor cores', False)]
     """
     tiles = -(-problem.m // tile.bm) * -(-problem.n // tile.bn) * problem.batches
     at_once = facts.multiprocessors * tile.ctas
