@@ -149,6 +149,8 @@ def features(plan: Any) -> dict[str, Any]:
     if kernel == "tiled_copy":
         return {"tile of a copy": plan.tile, "rest of a copy": plan.name}
     p = plan.problem
+    if kernel == "sum_parts":
+        return {"sum of parts": (plan.wide, plan.vector, len(p.batch))}
     found = {"kernel": kernel, "tile": plan.tiler_mnk, "stages": plan.stages, "promotion": plan.promote}
     if kernel == "sm90":
         found |= {"cluster, split-K": (plan.cluster_mn, plan.split_k), "warpgroups": (plan.consumers, plan.ping_pong)}

@@ -6,10 +6,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._names import did_you_mean
 from tilewright._program import program
 from tilewright.devices import DEVICES, DeviceFacts
 from tilewright.explore.command import Parser
 from tilewright.explore.workload import plans_of_file, problems_of_word
+from tilewright.kernels.common.ahead import compile_ahead, kernels_of
+from tilewright.kernels.common.launch import facts_of
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.runtime import folder as folders
+from tilewright.runtime.cache import default_cache
+from tilewright.runtime.errors import NvrtcError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,12 +72,6 @@ def build_command(arguments: Sequence[str]) -> int:
 
 
 def _build(arguments: Sequence[str]) -> int:
-    from tilewright.kernels.common.ahead import compile_ahead, kernels_of
-    from tilewright.kernels.gemm.choose.choose import choose_gemm
-    from tilewright.runtime import folder as folders
-    from tilewright.runtime.cache import default_cache
-    from tilewright.runtime.errors import NvrtcError
-
     parser = Parser("cache build", "Compile kernels ahead, on all cores, without a GPU, for a later launch.", BELOW)
     parser.add_argument("--for", nargs="+", action="extend", dest="words", metavar="SIZES", help="GEMMs by their sizes")
     parser.add_argument("--plans", action="append", default=[], metavar="FILE", help="a list of GEMMs, or of plans")
@@ -106,8 +107,6 @@ def _device(arch: str | None) -> tuple[str, DeviceFacts]:
     """The architecture to compile for and the device to plan for."""
     here = None
     if _core.cuda.driver_path() is not None and _core.cuda.device_count() > 0:
-        from tilewright.kernels.common.launch import facts_of
-
         here = facts_of(0)
     if here is not None and arch in (None, here.arch):
         return here.arch, here
@@ -116,8 +115,6 @@ def _device(arch: str | None) -> tuple[str, DeviceFacts]:
             f"there is no GPU here whose architecture it could be; add --arch, one of {', '.join(DEVICES)}"
         )
     if arch not in DEVICES:
-        from tilewright._names import did_you_mean
-
         meant = did_you_mean(arch, DEVICES)
         raise ValueError(f"--arch {arch}: it must be one of {', '.join(DEVICES)}{meant}")
     return arch, DEVICES[arch]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright._cached import cached_property
 from tilewright._core import ComposedLayout, Layout, LayoutError
+from tilewright._registry import Lazy
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tiled.tiled_mma import TiledMma
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.tables import GemmTables
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
+
+_why_on = Lazy("tilewright.kernels.gemm.choose.why:why_on")
 
 Tiler = Annotated[tuple[int, int, int], counts(3, "three positive integers (bM, bN, bK)")]
 SharedOperandLayout = Annotated[
@@ -93,9 +96,7 @@ class GemmPlan(PlanValue):
         >>> found[0].chosen, found[0].tile, found[0].bound, found[0].seconds < found[1].seconds
         (True, (64, 32, 32), 'FMA', True)
         """
-        from tilewright.kernels.gemm.choose.why import why_on
-
-        return why_on(self, arch)
+        return _why_on(self, arch)  # type: ignore[no-any-return]
 
     # ---- what each kind says ----
 

@@ -83,11 +83,16 @@ def padded_gemm_picture(plan: PaddedGemm) -> Picture:
     return Picture(picture.title, picture.panels, [*picture.notes, *copies], picture.links)
 
 
-def residue_gemm_picture(plan: ResidueGemm) -> Picture:
-    """A GEMM whose last rows or columns are one of their own: the picture of the first, and where the other begins."""
+def _shown(plan: Any) -> Picture:
+    """The picture of a plan of any kind."""
     from tilewright.show.registry import show
 
-    picture = show(plan.gemm)
+    return show(plan)
+
+
+def residue_gemm_picture(plan: ResidueGemm) -> Picture:
+    """A GEMM whose last rows or columns are one of their own: the picture of the first, and where the other begins."""
+    picture = _shown(plan.gemm)
     what = ("rows", "columns")[plan.along]
     note = f"the {what} of C from {plan.begin} on are a GEMM of their own; show(plan.residue) draws it"
     return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
@@ -95,9 +100,7 @@ def residue_gemm_picture(plan: ResidueGemm) -> Picture:
 
 def split_k_gemm_picture(plan: SplitKGemm) -> Picture:
     """A GEMM in parts along K: the picture of their GEMM, and how their sums become C."""
-    from tilewright.show.registry import show
-
-    picture = show(plan.gemm)
+    picture = _shown(plan.gemm)
     note = (
         f"each of {plan.parts} parts of K has sums of its own in a workspace; a second kernel of {plan.sum.ctas} CTAs "
         "adds them up in their order, and finishes C"

@@ -31,7 +31,8 @@ class Device:
         patch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
         for module in (gemm_tune, gemm_asked):
             patch.setattr(module, "CUDA", 1)
-        patch.setattr(launch, "facts_of", lambda device: H200)
+        for module in (launch, gemm_tune):
+            patch.setattr(module, "facts_of", lambda device: H200)
         patch.setattr(_core.cuda, "driver_version", lambda: 13000)
         patch.setattr(gemm_tune, "_launch_of", self.launch_of)
         patch.setattr(ahead, "compile_plan", self.compile_plan)
@@ -158,7 +159,8 @@ def test_a_measurement_belongs_to_a_device_a_driver_and_kernels(device, monkeypa
     assert kernels.gemm.tune(*tensors()) != chosen
     device.new_process()
     if change == "device":
-        monkeypatch.setattr(launch, "facts_of", lambda device: H200._replace(name="NVIDIA H100"))
+        for module in (launch, gemm_tune):
+            monkeypatch.setattr(module, "facts_of", lambda device: H200._replace(name="NVIDIA H100"))
     elif change == "driver":
         monkeypatch.setattr(_core.cuda, "driver_version", lambda: 13010)
     else:

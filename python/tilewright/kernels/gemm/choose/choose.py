@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright._cached import cached_property
+from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.estimate import Waves, estimate
 from tilewright.kernels.gemm.simt.build import promoted
@@ -177,20 +178,20 @@ def _turned_copies(search: Search) -> Plan | None:
     return PaddedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
+_in_parts = Lazy("tilewright.kernels.gemm.choose.split_k:split_k")
+_has_few_tiles = Lazy("tilewright.kernels.gemm.choose.split_k:has_few_tiles")
+
+
 def _split_k(search: Search) -> Plan | None:
     """The plan in parts along K, whose sums a second launch adds up; None where that is not much faster."""
-    from tilewright.kernels.gemm.choose.split_k import split_k
-
-    return split_k(search.problem, search.alignments, search.facts, choose_whole)
+    return _in_parts(search.problem, search.alignments, search.facts, choose_whole)  # type: ignore[no-any-return]
 
 
 def _is_split(search: Search) -> bool:
     """Whether tensor cores would have a few tiles of C, and long sums."""
-    from tilewright.kernels.gemm.choose.split_k import has_few_tiles
-
     p = search.problem
     by_tensor_cores = p.a_type is not Float32 and p.acc_type.bits == 32
-    return by_tensor_cores and search.plan is not None and has_few_tiles(p, search.facts)
+    return by_tensor_cores and search.plan is not None and _has_few_tiles(p, search.facts)
 
 
 RECIPES = (

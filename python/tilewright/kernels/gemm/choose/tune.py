@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._imported import imported_torch
+from tilewright.cute.runtime import work_stream
+from tilewright.kernels.common.ahead import compile_ahead
+from tilewright.kernels.common.launch import addresses_of, facts_of, prepare
 from tilewright.kernels.common.operands import CUDA, CUDA_MANAGED
+from tilewright.kernels.gemm.choose.candidates import candidates, text_of
+from tilewright.kernels.gemm.run import conditions
 from tilewright.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -57,9 +62,6 @@ def tune(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> Plan
 
 def _candidates(operands: GemmOperands) -> list[Plan]:
     """The plans to be measured; see candidates.py."""
-    from tilewright.kernels.common.launch import facts_of
-    from tilewright.kernels.gemm.choose.candidates import candidates
-
     return candidates(operands.problem, operands.alignments, facts_of(operands.c.device[1]))
 
 
@@ -68,10 +70,6 @@ def _candidates(operands: GemmOperands) -> list[Plan]:
 
 def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> Plan:
     """The fastest of the plans on these operands: each measured once, the best of them several times in turn."""
-    from tilewright.cute.runtime import work_stream
-    from tilewright.kernels.common.ahead import compile_ahead
-    from tilewright.kernels.common.launch import facts_of
-
     on = work_stream(operands.c.device[1]) if stream is None else stream
     clock = _clock(operands.c.device[1], on)
     plans = [plan for plan in plans if _fits(plan, operands)]
@@ -106,8 +104,6 @@ def _said(plan: Plan, seconds: float) -> str:
 
 def _fits(plan: Plan, operands: GemmOperands) -> bool:
     """Whether a plan goes with these tensors."""
-    from tilewright.kernels.gemm.run import conditions
-
     try:
         conditions(plan, operands.addresses, "kernels.gemm.tune")
     except ValueError:
@@ -117,8 +113,6 @@ def _fits(plan: Plan, operands: GemmOperands) -> bool:
 
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:
     """A function that launches a plan, compiled; None for a plan that the device does not take."""
-    from tilewright.kernels.common.launch import addresses_of, prepare
-
     try:
         prepared = prepare(plan, operands)
     except ValueError:
@@ -194,7 +188,6 @@ def _subject(operands: GemmOperands) -> tuple[Any, ...]:
 @functools.cache
 def _environment(device: int) -> tuple[str, ...]:
     """The device's name, its driver and the kernels: what else a measurement depends on."""
-    from tilewright.kernels.common.launch import facts_of
     from tilewright.runtime.compiler import kernels_digest
 
     facts = facts_of(device)
@@ -226,13 +219,10 @@ def stored(operands: GemmOperands) -> Plan | None:
 def _named(operands: GemmOperands, text: str) -> Plan | None:
     """The plan of that text, among those that the kernels offer."""
     general = operands._replace(problem=_general(operands.problem))
-    from tilewright.kernels.gemm.choose.candidates import text_of
-
     return next((plan for plan in _candidates(general) if text_of(plan) == text), None)
 
 
 def _keep(operands: GemmOperands, plan: Plan) -> None:
-    from tilewright.kernels.gemm.choose.candidates import text_of
     from tilewright.runtime.cache import default_cache
 
     general = _general(operands.problem)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.cute.int_tuple import text
+from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, choose_whole
 from tilewright.kernels.gemm.choose.split_k import in_parts, sum_seconds
@@ -154,8 +155,6 @@ def shown(seconds: float) -> str:
 
 def why_on(plan: Plan, arch: str | None) -> Why:
     """plan.why: see there."""
-    from tilewright.devices import DEVICES
-
     if arch is not None and (not isinstance(arch, str) or arch not in DEVICES):
         raise ValueError(f"plan.why: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
     return why(plan, None if arch is None else DEVICES[arch])
@@ -163,8 +162,6 @@ def why_on(plan: Plan, arch: str | None) -> Why:
 
 def why(plan: Plan, facts: DeviceFacts | None = None) -> Why:
     """The same; `facts` are of the device to ask for, by default that of the choice, else an H200."""
-    from tilewright.devices import H200
-
     alignments, known = vars(plan).get("chosen_for", (ALIGNED, H200))
     facts = facts or known
     problem = plan.problem.swapped() if plan.swapped else plan.problem

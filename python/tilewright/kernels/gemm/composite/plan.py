@@ -9,6 +9,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tilewright._registry import Lazy
 from tilewright._traceback import short
 from tilewright.kernels.common.launch import compile_together
 from tilewright.kernels.common.plan import bind_plan, run_plan
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.choose.why import Why
 
 __all__ = ["CompositeGemm", "beside"]
+
+_why_on = Lazy("tilewright.kernels.gemm.choose.why:why_on")
 
 
 def beside(
@@ -96,9 +99,7 @@ class CompositeGemm(PlanValue):
     @short
     def why(self, arch: str | None = None) -> Why:
         """What the plan was chosen from; as GemmPlan.why. Times are those of all launches."""
-        from tilewright.kernels.gemm.choose.why import why_on
-
-        return why_on(self, arch)
+        return _why_on(self, arch)  # type: ignore[no-any-return]
 
     # ---- what each kind says ----
 

@@ -20,6 +20,7 @@ from tilewright.kernels.gemm.composite.sum_parts import ROW, SumParts, sums_of
 from tilewright.kernels.gemm.epilogue import compute_type
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.kernels.gemm.problem import Epilogue
+from tilewright.kernels.gemm.report import GemmReport
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -131,8 +132,6 @@ class SplitKGemm(CompositeGemm):
 
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
         """As CompositeGemm.run_on_host; the report is that of the parts, or of all of C where they are sound."""
-        from tilewright.kernels.gemm.report import GemmReport
-
         begin, size = self.workspace
         memory = _core.Memory.allocate(size - begin, ROW)
         report = self.gemm.run_on_host(a, b, memory.address, 0, check)
