@@ -7,7 +7,7 @@ import sys
 
 __all__ = ["cell_of", "with_cell_names"]
 
-_PLACE = re.compile(r"([^\s:'\"]+\.py|<ipython-input-[^>\s]+>):(\d+)")
+_PLACE = r"([^\s:'\"]+\.py|<ipython-input-[^>\s]+>):(\d+)"
 
 
 def cell_of(file: str) -> str | None:
@@ -27,7 +27,7 @@ def with_cell_names(text: str) -> str:
     """
     if "IPython" not in sys.modules:
         return text
-    return _PLACE.sub(_named, text)
+    return re.sub(_PLACE, _named, text)
 
 
 def _named(place: re.Match[str]) -> str:
