@@ -85,6 +85,18 @@ def test_the_direct_plan_is_looked_for_once(monkeypatch):
     assert len(asked) == 1
 
 
+def test_what_is_asked_for_to_split_k_is_asked_for_once(monkeypatch):
+    """Also where the whole is taken in the end."""
+    from tilewright.kernels.gemm.sm90 import choose as sm90
+
+    asked, choose = [], sm90.choose
+    monkeypatch.setattr(sm90, "choose", lambda *args: asked.append(args) or choose(*args))
+    plan = choose_gemm(problem_of(512, 512, 8192, BFloat16), ALIGNED, H200)
+    assert not isinstance(plan, SplitKGemm)
+    assert len({problem.k for problem, *_ in asked}) > 1  # parts were looked at
+    assert len(asked) == len(set(asked))
+
+
 def test_the_page_has_the_recipes_in_their_order():
     rule = PAGE.split("## The rule\n")[1].split("\n## ")[0]
     found = [(x[1], x[2]) for x in re.finditer(r"^\d\. \*\*([\w ]+)\*\*: (.*)\.$", rule, re.M)]

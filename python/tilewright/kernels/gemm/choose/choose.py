@@ -12,6 +12,7 @@ from tilewright._cached import cached_property
 from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.estimate import Waves, estimate
+from tilewright.kernels.gemm.choose.few_tiles import has_few_tiles
 from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.cost import least_seconds
 from tilewright.kernels.gemm.simt.gemv import is_gemv
@@ -75,6 +76,13 @@ class Search:
 
     def __init__(self, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> None:
         self.problem, self.alignments, self.facts = problem, alignments, facts
+        self._built: dict[str, Plan | None] = {}
+
+    def by(self, recipe: Recipe) -> Plan | None:
+        """The plan of a recipe; None where it does not apply, or has none."""
+        if recipe.name not in self._built:
+            self._built[recipe.name] = recipe.build(self) if recipe.applies(self) else None
+        return self._built[recipe.name]
 
     @cached_property
     def _direct(self) -> tuple[tuple[Kernel, ...], GemmPlan | None]:
@@ -179,19 +187,19 @@ def _turned_copies(search: Search) -> Plan | None:
 
 
 _in_parts = Lazy("tilewright.kernels.gemm.choose.split_k:split_k")
-_has_few_tiles = Lazy("tilewright.kernels.gemm.choose.split_k:has_few_tiles")
 
 
 def _split_k(search: Search) -> Plan | None:
     """The plan in parts along K, whose sums a second launch adds up; None where that is not much faster."""
-    return _in_parts(search.problem, search.alignments, search.facts, choose_whole)  # type: ignore[no-any-return]
+    p, whole = search.problem, _first(RECIPES[1:], search)
+    return _in_parts(p, search.alignments, search.facts, whole, choose_whole)  # type: ignore[no-any-return]
 
 
 def _is_split(search: Search) -> bool:
     """Whether tensor cores would have a few tiles of C, and long sums."""
     p = search.problem
     by_tensor_cores = p.a_type is not Float32 and p.acc_type.bits == 32
-    return by_tensor_cores and search.plan is not None and _has_few_tiles(p, search.facts)
+    return by_tensor_cores and has_few_tiles(p, search.facts) and search.plan is not None
 
 
 RECIPES = (
@@ -249,7 +257,7 @@ def choose_whole(problem: GemmProblem, alignments: Alignments, facts: DeviceFact
 
 def _first(recipes: tuple[Recipe, ...], search: Search) -> Plan:
     for recipe in recipes:
-        plan = recipe.build(search) if recipe.applies(search) else None
+        plan = search.by(recipe)
         if plan is not None:
             # plan.why() asks; no part of its value
             plan.__dict__.setdefault("chosen_for", (search.alignments, search.facts))

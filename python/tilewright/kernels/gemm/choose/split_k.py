@@ -1,16 +1,15 @@
-"""Whether a GEMM is done in parts along K, and in how many: where C has too few tiles to fill the device."""
+"""In how many parts along K a GEMM is done whose C has few tiles, if they are faster."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.padded import Padded, PaddedGemm, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
-from tilewright.kernels.gemm.problem import MAX_BATCH
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -23,48 +22,20 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["SplitK", "has_few_tiles", "in_parts", "seconds_of", "split_k", "sum_seconds"]
+__all__ = ["in_parts", "seconds_of", "split_k", "sum_seconds"]
 
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
 
 
-class SplitK(Section):
-    """When K is split: SPLIT_K in a device's file says more."""
-
-    SECTION: ClassVar[str] = "SPLIT_K"
-    tile: int
-    least_bytes: int
-    most_parts: int
-    gain: float
-
-
-def has_few_tiles(problem: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether C has tiles for at most half of a device, and K is long enough for two parts.
-
-    >>> from tilewright import Float16
-    >>> from tilewright.devices import H200
-    >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> [has_few_tiles(problem_of(m, m, k, Float16), H200) for m, k in ((256, 8192), (4096, 8192), (256, 256))]
-    [True, False, False]
-    """
-    p, numbers = problem, SplitK.of(facts)
-    is_long = p.k * p.a_type.bits // 8 >= 2 * numbers.least_bytes
-    return is_long and len(p.batch) < MAX_BATCH and 2 * _tiles(p, numbers) <= facts.multiprocessors
-
-
-def _tiles(problem: GemmProblem, numbers: SplitK) -> int:
-    return -(-problem.m // numbers.tile) * -(-problem.n // numbers.tile) * problem.batches
-
-
 def split_k(
-    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, whole: Plan,
     choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
 ) -> SplitKGemm | None:  # fmt: skip
-    """The plan in parts along K; None where no number of parts is expected to be much faster than one.
+    """The plan in parts along K; None where no number of parts is expected to be much faster than the `whole`.
 
     `choose` gives the plan of a problem whose K is not split.
     """
-    limit = SplitK.of(facts).gain * seconds_of(choose(problem, alignments, facts), facts)
+    limit = SplitK.of(facts).gain * seconds_of(whole, facts)
     best = None
     for plan in in_parts(problem, alignments, facts, choose):
         taken = seconds_of(plan.gemm, facts) + sum_seconds(plan, facts)
@@ -102,7 +73,7 @@ def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
     fitting = [n for n in range(2, most + 1) if p.k % n == 0 and not (along_k and p.k // n * size % ROW)]
     if not fitting:  # rows that are copied first anyway begin where they like
         fitting = [n for n in range(2, most + 1) if p.k % n == 0]
-    filling = facts.multiprocessors / _tiles(p, numbers)
+    filling = facts.multiprocessors / tiles_of(p, numbers)
     found = {min(fitting, key=lambda n: abs(n - part * filling)) for part in (1, 0.5, 0.25) if fitting}
     yield from sorted(found)
 
