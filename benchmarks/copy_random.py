@@ -107,8 +107,11 @@ class Predicted(NamedTuple):
 
 def predicted(plan: CopyPlan, addresses: tuple[int, int]) -> Predicted:
     instructions = copy_instructions(plan, *addresses)
-    copied = torch.Size(plan.problem.extents).numel() * plan.problem.element_bytes
-    sectors = sum(x.sectors for x in instructions if x.memory == "global")
+    size = plan.problem.element_bytes
+    copied = torch.Size(plan.problem.extents).numel() * size
+    # Of two accesses that are joined, the neighbouring thread has one as well: its sectors come from L1.
+    joined = not plan.src_aligned and any(x.name == "load" and x.width > size for x in instructions)
+    sectors = sum(x.sectors / (1 + (joined and x.name == "load")) for x in instructions if x.memory == "global")
     wavefronts = sum(x.wavefronts for x in instructions if x.memory == "shared")
     requests = sum(x.requests for x in instructions)
     return Predicted(2 * copied / (SECTOR * sectors), 1024 * wavefronts / copied, 1024 * requests / copied)

@@ -126,6 +126,11 @@ def _of_common_sizes(size: int) -> Iterator[tuple[str, CopyPlan]]:
     yield "broadcast elements", plan_of_layouts(size, (1024, 1024), (2048, 0))
     yield "reversed", plan_of_layouts(size, (1024, 1024), (1024, -1), src_start=1023)
     yield "padded to packed", plan_of_layouts(size, (1024, 1000), (1024, 1))
+    odd = (3, 77, 5, 9, 40)
+    order = tuple(row_major(odd)[i] for i in (4, 2, 0, 3, 1))
+    yield "5 modes, short odd rows", plan_of_layouts(size, (40, 5, 3, 9, 77), order)
+    yield "every 2. element, unaligned", plan_of_layouts(size, (1024, 1024), (2051, 2), src_start=1)
+    yield "every 2. element, unaligned and transposed", plan_of_layouts(size, (1024, 1024), (2, 2051), src_start=1)
 
 
 def _by_cp_async(bits: int) -> CopyPlan:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copy_plans import aligned, contiguous, instantiations, numbers, plan_of_layouts, transposing
+from copy_plans import aligned, contiguous, instantiations, numbers, plan_of_layouts, row_major, transposing
 from tilewright import cute, kernels
 from tilewright.analysis.bank_conflicts import coordinate
 from tilewright.kernels.common.device_types import device_type
@@ -77,6 +77,48 @@ def test_the_tile_depends_on_which_rows_begin_anywhere():
     assert math.prod(src) < math.prod(aligned) < math.prod(dst)
     assert dst == both
     assert tile(1000, 1003, "f8") == tile(1001, 1003, "f8")  # not measured
+
+
+def permuted_plan(size, shape, axes):
+    """Of a compact tensor whose modes are put into the order of `axes`."""
+    strides = row_major(shape)
+    return plan_of_layouts(size, tuple(shape[i] for i in axes), tuple(strides[i] for i in axes))
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_short_row_is_in_one_tile(size):
+    """Wherever it begins: each tile more has two ends more."""
+    plan = permuted_plan(size, (8, 77, 33, 65, 40), (4, 2, 0, 3, 1))
+    assert (plan.kernel, plan.problem.extents[plan.dst_mode], plan.tiles[plan.dst_mode]) == ("staged", 77, 1)
+    assert 77 + plan.dst_shift - 1 <= plan.tile[plan.dst_mode] < 77 + 2 * plan.dst_shift
+    assert plan.dst_shift * size <= 16
+    assert plan.shared_bytes <= 36 * 1024
+
+
+def test_rows_that_are_too_short_are_not_realigned():
+    for size, extent in ((1, 77), (2, 45), (4, 21)):
+        assert permuted_plan(size, (8, extent, 33, 65, 40), (4, 2, 0, 3, 1)).dst_shift == 0
+
+
+@pytest.mark.parametrize(("size", "step", "joins"), [(1, 2, True), (2, 2, True), (1, 4, True), (4, 2, False)])
+def test_steps_of_the_source_go_through_shared_memory(size, step, joins):
+    """Where they lie along another mode than the destination's: read along it, several elements lie in a sector."""
+    plan = plan_of_layouts(size, (500, 700), (step, 500 * step + 1), src_start=1)
+    assert (plan.kernel, plan.problem.src_strides[plan.src_mode]) == ("staged", step)
+    assert plan.src_step == (step if joins else -1)
+    assert plan.src_aligned == (not joins)
+    along = plan_of_layouts(size, (500, 700), (700 * step + 1, step), src_start=1)
+    assert (along.kernel, along.src_step, along.load_vector > 1) == ("direct", plan.src_step, joins)
+
+
+def test_few_tiles_are_cut():
+    """Until half of the multiprocessors have one, or a tile is small; nothing is gained in tiny copies."""
+    for size in (1, 2, 4):
+        plan = plan_of_layouts(size, (512, 512), (1, 512))
+        assert 64 <= plan.ctas <= 132
+        assert math.prod(plan.tile) * size >= 4096
+        assert plan_of_layouts(size, (4096, 4096), (1, 4096)).tile != plan.tile
+    assert plan_of_layouts(4, (64, 48), (1, 64)).ctas == 1
 
 
 # ---- equality, pickling, replacing ----

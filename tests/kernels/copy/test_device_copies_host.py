@@ -8,10 +8,11 @@ from cpu_device import COMPILER
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from copies import Case, assert_copied, compact, random_case  # noqa: E402
+from copies import Case, Side, assert_copied, compact, random_case  # noqa: E402
 from cpu_copy_kernels import CopyKernels  # noqa: E402
 from tilewright import Float32, cute, kernels  # noqa: E402
 from tilewright.cute.nvgpu import CopyUniversalOp, cpasync  # noqa: E402
+from tilewright.kernels.copy import rows  # noqa: E402
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -57,6 +58,42 @@ def test_kernels_copy(tmp_path):
     assert {plan.kernel for plan in plans} == {"direct", "staged"}
     assert {plan.dst_shift > 0 for plan in plans} == {plan.src_aligned for plan in plans} == {True, False}
     assert {plan.is_async for plan in plans} == {True, False}
+
+
+def short_rows():
+    """Rows of a few accesses that begin at any address, and sources with steps, beside modes of odd extents."""
+    for dtype, size in (("uint8", 1), ("bfloat16", 2), ("float32", 4)):
+        shape = (2, 3, 4, 37, 131)
+        for order in ((4, 1, 2, 0, 3), (3, 4, 2, 0, 1)):  # the order of the source's modes in memory
+            src, dst = compact(shape, *order, offset=1, pad=3 // size), compact(shape, offset=5, pad=1)
+            yield Case(dtype, shape, src, dst), None
+        for step in (2, 4):
+            odd = compact((70, 150 * step + 3), offset=1)
+            along = Side((odd.strides[0], step), odd.offset, odd.size)
+            across = Side((step, 70 * step + 1), 1, 1 + 150 * (70 * step + 1))
+            for src in (along, across):
+                yield Case(dtype, (70, 150), src, compact((70, 150), offset=1, pad=1)), None
+                yield Case(dtype, (70, 150), src, compact((70, 150))), None
+
+
+def test_kernels_copy_short_rows(tmp_path):
+    plans = assert_kernels_copy(short_rows(), tmp_path)
+    stepped = [plan for plan in plans if plan.src_step > 1 and not plan.src_aligned]
+    assert {plan.kernel for plan in stepped} == {"direct", "staged"}
+    joined = [plan.load_vector * plan.src_step * plan.problem.element_bytes for plan in plans if not plan.src_aligned]
+    assert set(joined) == {4, 8, 16}
+    assert {plan.dst_shift * plan.problem.element_bytes for plan in plans} >= {0, 16}
+
+
+def test_kernels_copy_whatever_is_realigned(tmp_path, monkeypatch):
+    """All rows that may be are realigned, however short: what is faster is another question."""
+    monkeypatch.setattr(rows, "CLEARLY", 1e9)
+    monkeypatch.setattr(rows, "SHORTEST", 0)
+    monkeypatch.setattr(rows, "FEWEST", 1)
+    cases = [*((random_case(number), None) for number in range(100, 140)), *short_rows()]
+    plans = assert_kernels_copy(cases, tmp_path)
+    shifts = {plan.dst_shift * plan.problem.element_bytes for plan in plans}
+    assert shifts >= {0, 4, 8, 16}
 
 
 @pytest.mark.nightly

@@ -4,7 +4,8 @@ Where both sides are contiguous in the same mode, or one of them in none, thread
 widest access that alignment allows, neighbouring threads on neighbouring addresses of the destination. Where the two
 sides are contiguous in different modes, a tile that is long in both goes through shared memory ("staged"): it is read
 along the source's mode and written along the destination's, both by wide accesses, and swizzled so that neither meets
-bank conflicts. Rows that begin at any address are realigned on the way.
+bank conflicts. So does a source that has small steps along another mode than the destination's. Rows that begin at any
+address are realigned on the way, where that takes fewer instructions (rows.py); short ones are in one tile as a whole.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefront
 from tilewright.devices import H200
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CopyProblem
+from tilewright.kernels.copy.rows import WORD, Accesses, loads, moves, stores
 from tilewright.kernels.devices import Section
 
 ACCESS = 16  # bytes of the widest access
 SECTOR = 32  # bytes that the memory moves at least
 PHASE = 128  # bytes that shared memory serves at once
 SPAN = 1 << 30  # bytes that tiles of one run may span in the source
+STEPS = (1, 2, 4, 8)  # strides of the source with which accesses are read at once
+LARGEST, SMALLEST = 32768, 4096  # bytes of a staged tile with short rows, and of one that is cut so that there are more
+SHORTEST, LARGE = 64, 1 << 17  # bytes of its rows, and of the copies that are worth it
+PADS = (1, 2, 4, 8, 16), (1, 2, 3, 4, 6, 8, 12, 16, 20)  # elements behind the rows of shared memory; for short rows
 
 
 class CopyNumbers(Section):
@@ -45,13 +51,22 @@ def choose_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPla
     """The plan for a problem whose pointers (of coordinate 0) have these alignments in bytes."""
     src_unit = _unit_mode(problem.extents, problem.src_strides)
     dst_unit = _unit_mode(problem.extents, problem.dst_strides)
-    if src_unit is not None and dst_unit is not None and src_unit != dst_unit:
-        return _staged(problem, src_unit, dst_unit, src_align, dst_align)
+    along = src_unit if src_unit is not None else _stepped_mode(problem)
+    if along is not None and dst_unit is not None and along != dst_unit:
+        return _staged(problem, along, dst_unit, src_align, dst_align)
     return _direct(problem, src_unit, dst_unit, src_align, dst_align)
 
 
 def _unit_mode(extents: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
     return next((i for i, (e, d) in enumerate(zip(extents, strides, strict=True)) if d == 1 and e > 1), None)
+
+
+def _stepped_mode(problem: CopyProblem) -> int | None:
+    """The mode with the source's smallest step, where several elements lie in a sector and it is not short."""
+    size = problem.element_bytes
+    steps = [(abs(d), i) for i, d in enumerate(problem.src_strides) if d and problem.extents[i] > 1]
+    step, mode = min(steps, default=(SECTOR, 0))
+    return mode if 2 * step * size <= SECTOR and step * problem.extents[mode] >= ACCESS * size else None
 
 
 def _vector(problem: CopyProblem, strides: tuple[int, ...], mode: int, align: int, step: int = 1) -> int:
@@ -147,17 +162,28 @@ def _direct(
     step = problem.src_strides[mode]
     vector, shift, src_aligned = 1, 0, True
     if dst_unit is not None:
-        vector = _vector(problem, problem.dst_strides, mode, dst_align)
-        if vector * size < ACCESS and extents[mode] * size >= NUMBERS.long:
-            vector, shift = ACCESS // size, SECTOR // size
-        if step in (2, 4, 8) and not shift:
-            wide = _vector(problem, problem.src_strides, mode, src_align, step)
-            vector, step = (min(vector, wide), step) if wide > 1 else (vector, -1)
-        vector = _below(vector, extents[mode])
+        vector = _below(_vector(problem, problem.dst_strides, mode, dst_align), extents[mode])
+        if vector * size < ACCESS:
+            if extents[mode] * size >= NUMBERS.long:
+                vector, shift = ACCESS // size, SECTOR // size
+            elif step == 1:
+                vector, shift = moves(extents[mode], size, vector)
+    if step in (2, 4, 8):
+        wide = 1 if shift else _vector(problem, problem.src_strides, mode, src_align, step)
+        src_aligned = wide > 1
+        if src_aligned or step * size <= WORD:
+            vector = min(vector, wide if src_aligned else ACCESS // (step * size))
+        else:  # neighbouring threads read neighbouring elements
+            vector, shift, step, src_aligned = 1, 0, -1, True
+    elif step not in (0, 1):
+        if abs(step) * size < SECTOR:  # the fewer elements a thread has, the closer together threads read
+            vector = min(vector, max(WORD // size, 1))
+            shift = vector if shift and vector > 1 else 0
+        step = -1
     if step == 1:
         src_aligned = not shift and _vector(problem, problem.src_strides, mode, src_align) >= vector
-    elif step != 0 and (shift or vector == 1 or step not in (2, 4, 8)):
-        step = -1
+    if step > 1 and vector == 1:
+        step, src_aligned = -1, True
     order = [mode, *(i for i in range(rank) if i != mode)]
     tile = [1] * rank
     budget = NUMBERS.direct_threads * max(vector, min(ACCESS // size, 4))
@@ -165,10 +191,9 @@ def _direct(
         if budget <= 1:
             break
         multiple = max(vector, shift) if i == mode else 1
+        reach = extents[i] + shift - 1 if i == mode and shift else extents[i]  # of a row, wherever it begins
         tile[i] = (
-            _fit(extents[i], max(budget, multiple), multiple)
-            if extents[i] > budget
-            else -(-extents[i] // multiple) * multiple
+            _fit(extents[i], max(budget, multiple), multiple) if reach > budget else -(-reach // multiple) * multiple
         )
         budget //= tile[i]
     tv = deal(rank, tuple(tile), order, vector, NUMBERS.direct_threads, {})
@@ -179,20 +204,27 @@ def _direct(
     )  # fmt: skip
 
 
-def _staged_tile(problem: CopyProblem, src_unit: int, dst_unit: int, run: tuple[int, int]) -> list[int]:
-    """A tile that is run[0] elements long in the order of the source's memory and run[1] in the destination's."""
+def _staged_tile(
+    problem: CopyProblem, src_unit: int, dst_unit: int, run: tuple[int, int], *, is_short: bool
+) -> list[int]:
+    """A tile that is run[0] elements long in the order of the source's memory and run[1] in the destination's.
+
+    With short rows that begin anywhere, whose ends cost more than the rest of a tile, it has whole ones up to twice the
+    length.
+    """
     tile = [1] * len(problem.extents)
     for strides, unit, target in (
         (problem.src_strides, src_unit, run[0]),
         (problem.dst_strides, dst_unit, run[1]),
     ):
-        order = sorted((i for i, d in enumerate(strides) if d > 0), key=lambda i: (strides[i], i != unit))
+        order = sorted((i for i, d in enumerate(strides) if d > 0 or i == unit), key=lambda i: (i != unit, strides[i]))
         length = 1
         for i in order:
             if length >= target:
                 break
             want = -(-target // length)
-            take = problem.extents[i] if problem.extents[i] <= want else _fit(problem.extents[i], want, 1)
+            most = 2 * want if is_short and i == unit else want
+            take = problem.extents[i] if problem.extents[i] <= most else _fit(problem.extents[i], want, 1)
             if i != unit and take < problem.extents[i]:
                 take = 1 << (take.bit_length() - 1)
             tile[i] = max(tile[i], take)
@@ -207,23 +239,51 @@ def _staged_tile(problem: CopyProblem, src_unit: int, dst_unit: int, run: tuple[
     return tile
 
 
+def _cut(problem: CopyProblem, tile: list[int], a: int, d: int, *, is_short: bool) -> None:
+    """Halve a tile along its longest modes: one with short rows that is too large, and where most SMs have none."""
+    size = problem.element_bytes
+    while is_short and math.prod(tile) * size > LARGEST:
+        others = [i for i in range(len(tile)) if i not in (a, d) and tile[i] > 1]
+        i = max(others or (a, d), key=tile.__getitem__)
+        tile[i] = -(-tile[i] // 2)
+    while math.prod(problem.extents) * size >= LARGE and math.prod(tile) * size > SMALLEST:
+        i = max(a, d, key=tile.__getitem__)
+        tiles = math.prod(-(-e // t) for e, t in zip(problem.extents, tile, strict=True))
+        if 2 * tiles >= H200.multiprocessors or tile[i] * size < 2 * SHORTEST:
+            break
+        tile[i] = -(-tile[i] // 2)
+
+
 def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int) -> CopyPlan:
-    """a and d: the modes in which source and destination are contiguous."""
+    """a and d: the modes in which source, but for a step, and destination are contiguous."""
     size, rank = problem.element_bytes, len(problem.extents)
     widest = ACCESS // size
-    load_vector = _below(_vector(problem, problem.src_strides, a, src_align), problem.extents[a])
+    step = problem.src_strides[a] if problem.src_strides[a] in STEPS else -1
+    load = Accesses(1, 0)
+    if step > 0:
+        load_vector = _below(_vector(problem, problem.src_strides, a, src_align, step), problem.extents[a])
+        load = loads(problem.extents[a], size, load_vector, step)
+        if step == load_vector == 1 < widest and problem.extents[a] * size >= NUMBERS.long:
+            load = Accesses(widest, widest)
+        step = step if step == 1 or load.vector > 1 else -1
+    load_vector, src_aligned = load.vector, load.shift == 0
     store_vector = _below(_vector(problem, problem.dst_strides, d, dst_align), problem.extents[d])
-    src_aligned = load_vector == widest or problem.extents[a] * size < PHASE
-    shift = 0 if store_vector == widest or problem.extents[d] * size < PHASE else SECTOR // size
+    if store_vector < widest and problem.extents[d] * size >= NUMBERS.long:
+        store_vector, shift = widest, SECTOR // size
+    else:
+        store_vector, shift = stores(problem.extents[d], size, store_vector)
     runs = NUMBERS.realigned_run if shift else NUMBERS.run if src_aligned else NUMBERS.src_realigned_run
-    tile = _staged_tile(problem, a, d, runs[size])
-    load_vector = load_vector if src_aligned else widest
-    store_vector = widest if shift else store_vector
+    is_short = bool(shift) and problem.extents[d] < 8 * runs[size][1]
+    is_short = is_short or (not src_aligned and problem.extents[a] < 8 * runs[size][0])
+    tile = _staged_tile(problem, a, d, runs[size], is_short=is_short)
+    _cut(problem, tile, a, d, is_short=is_short)
     tile[a] = -(-tile[a] // load_vector) * load_vector
+    if shift and problem.extents[d] <= tile[d]:  # a row is in one tile, wherever it begins
+        tile[d] = problem.extents[d] + shift - 1
     tile[d] = -(-tile[d] // max(store_vector, shift)) * max(store_vector, shift)
     in_shared = list(tile)
     in_shared[d] += shift
-    src_order = sorted(range(rank), key=lambda i: (i != a, problem.src_strides[i] <= 0, problem.src_strides[i]))
+    src_order = sorted(range(rank), key=lambda i: (i != a, problem.src_strides[i] == 0, abs(problem.src_strides[i])))
     dst_order = sorted(range(rank), key=lambda i: (i != d, problem.dst_strides[i]))
     load_tv = deal(rank, tuple(in_shared), src_order, load_vector, NUMBERS.threads, {})
     # Neighbours along the source's mode that lie in one word of shared memory go to one thread: it takes them out
@@ -234,13 +294,23 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
     order = [d, a, *(i for i in dst_order if i not in (a, d))]
     store_tv = deal(rank, tuple(tile), order, store_vector, NUMBERS.threads, lanes, word)
     smem, smem_store = _shared_layout(
-        in_shared, a, [i for i in dst_order if i != a], size, load_tv, load_vector, store_tv, store_vector, width
+        in_shared,
+        a,
+        [i for i in dst_order if i != a],
+        size,
+        load_tv,
+        load_vector,
+        store_tv,
+        store_vector,
+        width,
+        is_short=is_short,
     )
     run, even = _run(problem, tile[0], shift)
     return CopyPlan(
         problem=problem, kernel="staged", tile=tuple(tile), load_tv=load_tv, store_tv=store_tv, load_vector=load_vector,
-        store_vector=store_vector, smem=smem, src_mode=a, dst_mode=d, src_aligned=src_aligned, dst_shift=shift,
-        smem_store=smem_store, smem_load=width, tiles_in_run=run, predicated=_predicated(problem, tile) or not even,
+        store_vector=store_vector, smem=smem, src_mode=a, dst_mode=d, src_step=step, src_aligned=src_aligned,
+        dst_shift=shift, smem_store=smem_store, smem_load=width, tiles_in_run=run,
+        predicated=_predicated(problem, tile) or not even or step > 1,
     )  # fmt: skip
 
 
@@ -273,7 +343,7 @@ def _compact(extents: list[int], order: list[int], pad: int) -> Any:
 
 def _shared_layout(
     extents: list[int], a: int, others: list[int], size: int, load_tv: Any, load_vector: int, store_tv: Any,
-    store_vector: int, width: int,
+    store_vector: int, width: int, *, is_short: bool,
 ) -> tuple[Any, int]:  # fmt: skip
     """The layout of the tile in shared memory with the fewest wavefronts, and the elements put in at once."""
     order = [a, *others]
@@ -288,7 +358,7 @@ def _shared_layout(
             swizzle = _core.make_swizzle(bits, base, shift)
             candidates.append((_core.make_composed_layout(swizzle, 0, _compact(extents, order, 0)), load_vector))
     if not candidates:
-        for pad in (0, *(n for n in (1, 2, 4, 8, 16) if n * size <= PHASE)):
+        for pad in (0, *(n for n in PADS[is_short] if n * size <= PHASE)):
             pitch = row + pad
             vector = load_vector
             while pitch % vector:
@@ -296,12 +366,14 @@ def _shared_layout(
             if pitch % width == 0:
                 candidates.append((_compact(extents, order, pad), vector))
 
-    def cost(candidate: tuple[Any, int]) -> int:
+    def cost(candidate: tuple[Any, int]) -> float:
         layout, vector = candidate
         put, take = (
             wavefronts(layout, load_tv, load_vector, vector, size),
             _column_wavefronts(layout, store_tv, width, size),
         )
+        if is_short:
+            return put / load_vector + take / width + 1 / vector  # of an element, with what it takes to put it in
         return put * store_vector + take * load_vector  # per element moved
 
     return min(candidates, key=cost) if len(candidates) > 1 else candidates[0]
