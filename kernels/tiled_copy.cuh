@@ -57,37 +57,60 @@ __device__ int dst_gap(const Params& params, const Tile& tile, const Coord<kRank
 
 // How the source's elements of one access are read. kStep is the stride of the source along the access: what lies
 // between elements is read too if all of it fits into 16 bytes; with step 0 one element serves all; -1 stands for any
-// step. Reading has two parts, so that a thread has all its accesses under way before it waits for the first.
+// step. What is not aligned is read by two aligned accesses, and joined, where it has 4 bytes and no word that nobody
+// uses; else element by element. Reading has two parts, so that a thread has all its accesses under way before it waits
+// for the first.
 template <class T, int kVector, int kStep, bool kAligned>
 struct SrcAccess {
-  static constexpr bool kJoins = kStep == 1 && !kAligned && sizeof(T) * kVector == 16;
-  static constexpr int kSpan = kStep >= 1 && kAligned ? kVector * kStep : kVector;
+  static constexpr int kBytes = kStep >= 1 && kVector > 1 ? static_cast<int>(sizeof(T)) * kVector * kStep : 0;
+  static constexpr bool kJoins = !kAligned && kBytes >= 4 && (kStep == 1 || kStep * sizeof(T) <= 4);
+  static constexpr bool kAtOnce = kStep >= 1 && kAligned;
+  // What lies between elements belongs to the tensor's memory, what lies behind the last one need not.
+  static constexpr int kReach = kVector + (kAtOnce && kStep > 1 ? 1 : 0);
+  static constexpr bool kMayLack = kJoins || (kAtOnce && kReach > 1);  // elements of an access that is not read
+  static constexpr int kSpan = kAtOnce || kJoins ? kVector * kStep : kVector;
   Vector<T, kSpan> elements;
-  UnalignedWords<kJoins> words;
+  UnalignedWords<kJoins ? kBytes : 0> words;
 
-  // `step`: the stride, where it is not static. Nothing is read unless all of it can be: the answer.
-  __device__ bool begin(const T* from, int64 step, const void* memory_begin, const void* memory_end) {
-    if constexpr (kStep >= 1 && kAligned) {
+  // Whether something is read of an access whose first element has coordinate c: of what reaches over an end of the
+  // tensor, all that is read at once must be there, of the rest the memory is known.
+  template <int kMode, bool kChecked, class Tile, int kRank>
+  __device__ static bool readable(const Tile& tile, const Coord<kRank>& c, unsigned inside) {
+    if constexpr (!kChecked) return true;
+    if constexpr (kAtOnce) return tile.template contains<kMode, kReach>(c);
+    return inside != 0;
+  }
+
+  // `step`: the stride, where it is not static. Elements that are not `inside` may have any value. Nothing is read
+  // unless all of it can be: the answer.
+  __device__ bool begin(const T* from, int64 step, unsigned inside, const void* memory_begin, const void* memory_end) {
+    if constexpr (kAtOnce) {
       elements = load_global<T, kSpan>(from);
     } else if constexpr (kJoins) {
-      if (!surrounded(from, memory_begin, memory_end)) return false;
+      if (!surrounded<kBytes>(from, memory_begin, memory_end)) return false;
       words.load(from);
+    } else if constexpr (kStep == 0) {
+      const T element = *from;
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) elements.at[j] = element;
     } else {
 #pragma unroll
-      for (int j = 0; j < kVector; ++j) elements.at[j] = from[kStep == 0 ? 0 : j * step];
+      for (int j = 0; j < kVector; ++j) {
+        if (inside >> j & 1) elements.at[j] = from[j * step];
+      }
     }
     return true;
   }
 
   __device__ Vector<T, kVector> finish() const {
-    if constexpr (kJoins) {
-      return words.template joined<T, kVector>();
-    } else if constexpr (kSpan == kVector) {
-      return elements;
+    Vector<T, kSpan> read = elements;
+    if constexpr (kJoins) read = words.template joined<T, kSpan>();
+    if constexpr (kSpan == kVector) {
+      return read;
     } else {
       Vector<T, kVector> result;
 #pragma unroll
-      for (int j = 0; j < kVector; ++j) result.at[j] = elements.at[j * kStep];
+      for (int j = 0; j < kVector; ++j) result.at[j] = read.at[j * kStep];
       return result;
     }
   }
@@ -112,32 +135,32 @@ struct DirectCopy {
     const T* const src = params.src + params.src_layout(tile.origin) + params.src_layout(mine);
     T* const dst = params.dst + params.dst_layout(tile.origin) + params.dst_layout(mine);
     const int64 step = params.src_layout(shifted<kMode>(Coord<kRank>{}, 1));
-    SrcAccess<T, kVector, kSrcStep, kSrcAligned> access[kAccesses];
-    bool whole[kAccesses];
+    using Access = SrcAccess<T, kVector, kSrcStep, kSrcAligned>;
+    Access access[kAccesses];
+    bool read[kAccesses];
+    unsigned inside[kAccesses];
     int gap[kAccesses];
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
       gap[k] = dst_gap<kBytes, kMode, kDstShift>(params, tile, mine + kValue.at[k]);
       const Coord<kRank> c = shifted<kMode>(mine + kValue.at[k], -gap[k]);
-      // What lies between elements belongs to the tensor's memory, what lies behind the last one need not.
-      whole[k] = !kChecked || tile.template contains<kMode, kVector + (kSrcStep > 1 ? 1 : 0)>(c);
-      if (whole[k]) {
+      inside[k] = kChecked ? tile.template inside<kMode, kVector>(c) : (1u << kVector) - 1;
+      read[k] = Access::template readable<kMode, kChecked>(tile, c, inside[k]);
+      if (read[k]) {
         const T* from = src + params.src_layout(kValue.at[k]) - gap[k] * step;
-        whole[k] = access[k].begin(from, step, params.src_begin, params.src_end);
+        read[k] = access[k].begin(from, step, inside[k], params.src_begin, params.src_end);
       }
     }
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
-      if (whole[k]) {
-        store_global(dst + params.dst_layout(kValue.at[k]) - gap[k], access[k].finish());
-      } else if constexpr (kVector > 1 || kSrcStep > 1) {  // the access reaches over an end
+      if (read[k]) {
+        store_inside(dst + params.dst_layout(kValue.at[k]) - gap[k], access[k].finish(), inside[k]);
+      } else if constexpr (Access::kMayLack) {  // the access reaches over an end
         const Coord<kRank> c = shifted<kMode>(mine + kValue.at[k], -gap[k]);
 #pragma unroll 1
         for (int j = 0; j < kVector; ++j) {
           const Coord<kRank> e = shifted<kMode>(c, j);
-          if (!kChecked || tile.template contains<kMode, 1>(e)) {
-            params.dst[params.dst_layout(tile(e))] = params.src[params.src_layout(tile(e))];
-          }
+          if (inside[k] >> j & 1) params.dst[params.dst_layout(tile(e))] = params.src[params.src_layout(tile(e))];
         }
       }
     }
@@ -155,16 +178,17 @@ __global__ void __launch_bounds__(Copy::kThreads, 1) copy_direct(const __grid_co
 // comes between them. With kDstShift, the tile in shared memory is larger by that many elements in front.
 template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class LoadThreadValue, class StoreThreadValue,
           class Smem, int kLoadThreads, int kLoadValues, int kLoadVector, int kStoreThreads, int kStoreValues,
-          int kStoreVector, int kSrcMode, int kDstMode, int kSmemStore, int kSmemLoad, int kSmemStep, bool kSrcAligned,
-          int kDstShift, bool kPredicated, bool kAsync>
+          int kStoreVector, int kSrcMode, int kDstMode, int kSrcStep, int kSmemStore, int kSmemLoad, int kSmemStep,
+          bool kSrcAligned, int kDstShift, bool kPredicated, bool kAsync>
 struct StagedCopy {
   static constexpr int kRank = TileType::kRank;
   static constexpr bool kLooksBack = kDstShift > 0;
   static constexpr bool kChecked = kPredicated || kLooksBack;
   static constexpr int kThreads = ((kLoadThreads > kStoreThreads ? kLoadThreads : kStoreThreads) + 31) / 32 * 32;
   static_assert(kSmemLoad == 1 || !kLooksBack);
-  static_assert(!kAsync || (kSrcAligned && kSmemStore == kLoadVector));
+  static_assert(!kAsync || (kSrcStep == 1 && kSrcAligned && kSmemStore == kLoadVector));
   using T = Element<kBytes>;
+  using Access = SrcAccess<T, kLoadVector, kSrcStep, kSrcAligned>;
   using Params = CopyParams<kBytes, kRank, kSrcUnit, kDstUnit>;
 
   const Params& params;
@@ -174,9 +198,10 @@ struct StagedCopy {
   __device__ StagedCopy(const Params& params, T* shared)
       : params(params), shared(shared), tile(TileType{}, params.grid, params.extent) {}
 
+  // Which of the kCount elements from coordinate c on, along kMode, are inside of the tensor.
   template <int kMode, int kCount>
-  __device__ bool contains(const Coord<kRank>& c) const {
-    return !kChecked || tile.template contains<kMode, kCount>(c);
+  __device__ unsigned inside(const Coord<kRank>& c) const {
+    return kChecked ? tile.template inside<kMode, kCount>(c) : (1u << kCount) - 1;
   }
 
   __device__ static constexpr int linear(const Coord<kRank>& c) {
@@ -208,23 +233,25 @@ struct StagedCopy {
     const Coord<kRank> mine = shifted<kDstMode>(at, -kDstShift);
     const T* const src = params.src + params.src_layout(tile.origin) + params.src_layout(mine);
     const int base = linear(at);
-    SrcAccess<T, kLoadVector, 1, kSrcAligned> access[kAccesses];
-    bool whole[kAccesses];
+    const int64 step = params.src_layout(shifted<kSrcMode>(Coord<kRank>{}, 1));
+    Access access[kAccesses];
+    bool read[kAccesses];
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
-      whole[k] = contains<kSrcMode, kLoadVector>(mine + kValue.at[k]);
-      if (whole[k]) {
+      const unsigned in = Access::kAtOnce ? 0 : inside<kSrcMode, kLoadVector>(mine + kValue.at[k]);
+      read[k] = Access::template readable<kSrcMode, kChecked>(tile, mine + kValue.at[k], in);
+      if (read[k]) {
         const T* from = src + params.src_layout(kValue.at[k]);
         if constexpr (kAsync) {
           cp_async<kBytes * kLoadVector>(in_shared(base + kShared.at[k][0]), from);
           continue;
         }
-        whole[k] = access[k].begin(from, 1, params.src_begin, params.src_end);
+        read[k] = access[k].begin(from, step, in, params.src_begin, params.src_end);
       }
     }
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
-      if (whole[k]) {
+      if (read[k]) {  // what of it is outside of the tensor has its place in the tile, too
         if constexpr (kAsync) continue;
         const auto vector = access[k].finish();
         if constexpr (kSmemStore == kLoadVector) {
@@ -238,11 +265,12 @@ struct StagedCopy {
             store_shared(in_shared(base + kShared.at[k][j / kSmemStore]), part);
           }
         }
-      } else if constexpr (kChecked || !kSrcAligned) {
+      } else if constexpr (Access::kJoins || (kChecked && Access::kMayLack)) {
+        const unsigned in = inside<kSrcMode, kLoadVector>(mine + kValue.at[k]);
 #pragma unroll 1
         for (int j = 0; j < kLoadVector; ++j) {
           const Coord<kRank> c = shifted<kSrcMode>(mine + kValue.at[k], j);
-          if (!contains<kSrcMode, 1>(c)) continue;
+          if (!(in >> j & 1)) continue;
           *in_shared(linear(shifted<kDstMode>(c, kDstShift))) = params.src[params.src_layout(tile(c))];
         }
       }
@@ -276,16 +304,7 @@ struct StagedCopy {
       for (int w = 0; w < kSmemLoad; ++w) {
         const Coord<kRank> value = kSmemLoad == 1 ? kValue.at[k] : shifted<kSrcMode>(kValue.at[k], w);
         const Coord<kRank> c = shifted<kDstMode>(mine + value, -gap);
-        if (contains<kDstMode, kStoreVector>(c)) {
-          store_global(dst + params.dst_layout(value) - gap, rows[w]);
-        } else if constexpr (kChecked) {
-#pragma unroll 1
-          for (int j = 0; j < kStoreVector; ++j) {
-            const Coord<kRank> e = shifted<kDstMode>(c, j);
-            if (!contains<kDstMode, 1>(e)) continue;
-            params.dst[params.dst_layout(tile(e))] = *in_shared(linear(shifted<kDstMode>(e, kDstShift)));
-          }
-        }
+        store_inside(dst + params.dst_layout(value) - gap, rows[w], inside<kDstMode, kStoreVector>(c));
       }
     }
   }

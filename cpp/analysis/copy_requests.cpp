@@ -9,7 +9,6 @@ namespace tilewright::analysis {
 
 namespace {
 
-constexpr int64_t kAccess = 16;  // bytes of the widest access
 constexpr std::size_t kLanes = kWarp;
 
 int64_t dot(const int64_t* coordinate, const Coordinate& steps) {
@@ -79,6 +78,18 @@ struct Accesses {
     return found;
   }
 
+  // Those of which one of `count` coordinates along a mode is inside of the tensor.
+  std::vector<uint32_t> touching(const std::vector<uint32_t>& of, const Group& group, std::size_t along,
+                                 int64_t count) const {
+    return where(of, [&](std::size_t lane) {
+      for (std::size_t mode = 0; mode < rank; ++mode) {
+        const int64_t first = at(lane)[mode];
+        if (first + (mode == along ? count - 1 : 0) < group.low[mode] || first >= group.high[mode]) return false;
+      }
+      return true;
+    });
+  }
+
   // Those of which `count` coordinates along a mode are inside of the tensor.
   std::vector<uint32_t> inside(const std::vector<uint32_t>& of, const Group& group, std::size_t along,
                                int64_t count) const {
@@ -132,7 +143,7 @@ bool at_end(const std::vector<Mode>& modes, const Group& group) {
 
 template <class F>
 void for_each_part(const CopyLaunch& launch, bool source, bool target, F&& f) {
-  const std::array<int64_t, 2> within{source && launch.joined ? kAccess - 1 : 0,
+  const std::array<int64_t, 2> within{source && launch.joined ? launch.joined - 1 : 0,
                                       target && launch.dst_shift ? launch.dst_shift * launch.element - 1 : 0};
   const std::vector<Mode> modes = launch.modes();
   for (const Group& group : groups(modes, launch.base, 1)) {
@@ -163,43 +174,66 @@ void align_rows(const CopyLaunch& launch, const Part& part, Accesses& accesses, 
   }
 }
 
-// Accesses that are made as a whole: inside of the tensor, and where they are joined, between the ends of its memory.
-std::vector<uint32_t> whole_loads(const CopyLaunch& launch, const Part& part, const Accesses& accesses,
-                                  const std::vector<int64_t>& offsets, int64_t count) {
-  std::vector<uint32_t> whole = accesses.exist;
-  if (launch.checked) whole = accesses.inside(whole, part.group, launch.vector_mode[0], count);
-  if (!part.origin) return whole;
-  return accesses.where(whole, [&](std::size_t lane) {
+std::vector<uint32_t> inside(const CopyLaunch& launch, const Part& part, const Accesses& accesses,
+                             const std::vector<uint32_t>& of, std::size_t mode, int64_t count) {
+  return launch.checked ? accesses.inside(of, part.group, mode, count) : of;
+}
+
+// Accesses that are made: those that are guarded or joined if an element is inside of the tensor, and others if all are;
+// of those that are joined, the ones between the ends of its memory.
+std::vector<uint32_t> read_loads(const CopyLaunch& launch, const Part& part, const Accesses& accesses,
+                                 const std::vector<int64_t>& offsets) {
+  const std::size_t mode = launch.vector_mode[0];
+  if (!launch.joined && !launch.guarded) {
+    return inside(launch, part, accesses, accesses.exist, mode, launch.load_vector + (launch.src_step > 1 ? 1 : 0));
+  }
+  std::vector<uint32_t> read = accesses.exist;
+  if (launch.checked) read = accesses.touching(read, part.group, mode, launch.load_vector);
+  if (!part.origin) return read;
+  return accesses.where(read, [&](std::size_t lane) {
     const int64_t at = *part.origin + offsets[lane];
-    const int64_t first = at & -kAccess;
-    return first >= launch.memory[0] && first + (first == at ? kAccess : 2 * kAccess) <= launch.memory[1];
+    const int64_t first = at & -launch.joined;
+    return first >= launch.memory[0] && first + (first == at ? 1 : 2) * launch.joined <= launch.memory[1];
   });
 }
 
 // The accesses that read what begins at these offsets.
-void count_loads(const CopyLaunch& launch, const Part& part, Tally& tally, std::vector<int64_t> offsets,
-                 const std::vector<uint32_t>& whole) {
+void count_loads(const CopyLaunch& launch, const Part& part, Tally& tally, Accesses accesses,
+                 std::vector<int64_t> offsets, const std::vector<uint32_t>& read) {
   if (launch.joined) {
     const int64_t phase = part.phase[0];
     for (const bool second : {false, true}) {
       std::vector<int64_t> addresses(offsets.size());
       std::transform(offsets.begin(), offsets.end(), addresses.begin(), [&](int64_t offset) {
         const int64_t at = phase + offset;
-        const int64_t first = at & -kAccess;
-        return second && at != first ? first + kAccess : first;
+        const int64_t first = at & -launch.joined;
+        return second && at != first ? first + launch.joined : first;
       });
-      give(tally, addresses, whole);
+      give(tally, addresses, read);
       tally.repeat(part.starts, 0, phase);
     }
     return;
   }
-  const int64_t step = launch.strides[0][launch.vector_mode[0]];
+  const std::size_t mode = launch.vector_mode[0];
+  const int64_t step = launch.strides[0][mode];
   const int64_t count = launch.single && step ? launch.load_vector : 1;
   for (int64_t j = 0; j < count; ++j) {
-    give(tally, offsets, whole);
+    give(tally, offsets, launch.guarded && step ? inside(launch, part, accesses, read, mode, 1) : read);
     tally.repeat(part.starts);
     for (int64_t& offset : offsets) offset += step;
+    accesses.move(mode, 1);
   }
+}
+
+// The elements of accesses that are not stored as a whole, one after the other.
+void count_edges(const CopyLaunch& launch, const Part& part, Tally& tally, Accesses accesses,
+                 const std::vector<uint32_t>& of) {
+  if (launch.store_vector == 1 || !any(of)) return;
+  const std::size_t mode = launch.vector_mode[1];
+  for (int64_t element = 0; element < launch.store_vector; ++element, accesses.move(mode, 1)) {
+    give(tally, accesses.offsets(launch.strides[1]), inside(launch, part, accesses, of, mode, 1));
+  }
+  tally.repeat(part.starts, 1);
 }
 
 }  // namespace
@@ -212,7 +246,7 @@ std::vector<Mode> CopyLaunch::modes() const {
     if (i == vector_mode[0] && src_step > 1) mode.ahead = 1;
     if (joined && mode.step[0]) {  // what reaches over the end of the source's memory is in its first or last tiles
       const int64_t bytes = std::abs(mode.step[0]);
-      mode.alone = 1 + (3 * kAccess + bytes - 1) / bytes;
+      mode.alone = 1 + (3 * joined + bytes - 1) / bytes;
     }
     found.push_back(mode);
   }
@@ -226,16 +260,17 @@ void direct_requests(const CopyLaunch& launch, const Dealt& load, const DirectTa
     Accesses accesses = dealt;
     align_rows(launch, part, accesses, mode);
     const std::vector<int64_t> src = accesses.offsets(launch.strides[0]);
-    const std::vector<uint32_t> whole =
-        whole_loads(launch, part, accesses, src, launch.load_vector + (launch.src_step > 1 ? 1 : 0));
-    count_loads(launch, part, tallies.load, src, whole);
+    const std::vector<uint32_t> read = read_loads(launch, part, accesses, src);
+    count_loads(launch, part, tallies.load, accesses, src, read);
+    const std::vector<uint32_t> whole = inside(launch, part, accesses, read, mode, launch.store_vector);
     give(tallies.store, accesses.offsets(launch.strides[1]), whole);
     tallies.store.repeat(part.starts, 1);
+    count_edges(launch, part, tallies.store_edges, accesses, without(read, whole));
     if (launch.load_vector == 1 && launch.src_step <= 1) return;
-    const std::vector<uint32_t> others = without(accesses.exist, whole);
-    if (!any(others)) return;
+    const std::vector<uint32_t> others = without(accesses.exist, read);
+    if (launch.guarded || !any(others)) return;
     for (int64_t element = 0; element < launch.load_vector; ++element, accesses.move(mode, 1)) {
-      const std::vector<uint32_t> made = launch.checked ? accesses.inside(others, part.group, mode, 1) : others;
+      const std::vector<uint32_t> made = inside(launch, part, accesses, others, mode, 1);
       give(tallies.load_edges, accesses.offsets(launch.strides[0]), made);
       give(tallies.store_edges, accesses.offsets(launch.strides[1]), made);
     }
@@ -252,28 +287,28 @@ void staged_loads(const CopyLaunch& launch, const Dealt& load, const SharedTile&
     Accesses accesses = dealt;
     accesses.move(launch.vector_mode[1], -launch.dst_shift);
     const std::vector<int64_t> src = accesses.offsets(launch.strides[0]);
-    const std::vector<uint32_t> whole = whole_loads(launch, part, accesses, src, launch.load_vector);
+    const std::vector<uint32_t> read = read_loads(launch, part, accesses, src);
     const Starts tiles = part.whole();
     if (AsyncTally* const* load_to = std::get_if<AsyncTally*>(&tallies.load)) {
       const std::vector<int64_t> places = there.places(shared, launch.element);
-      for (std::size_t warp = 0; warp < whole.size(); ++warp) {
+      for (std::size_t warp = 0; warp < read.size(); ++warp) {
         const std::size_t lane = warp * kLanes;
-        (*load_to)->request(&src[lane], &places[lane], whole[warp], whole[warp]);
+        (*load_to)->request(&src[lane], &places[lane], read[warp], read[warp]);
       }
       (*load_to)->repeat(part.starts);
     } else {
-      count_loads(launch, part, *std::get<Tally*>(tallies.load), src, whole);
+      count_loads(launch, part, *std::get<Tally*>(tallies.load), accesses, src, read);
       Accesses put = dealt;
       for (int64_t element = 0; element < launch.load_vector; element += launch.smem_store) {
-        give(tallies.put, put.places(shared, launch.element), whole);
+        give(tallies.put, put.places(shared, launch.element), read);
         put.move(mode, launch.smem_store);
       }
       tallies.put.repeat(tiles);
     }
-    const std::vector<uint32_t> others = without(accesses.exist, whole);
-    if (!any(others)) return;
+    const std::vector<uint32_t> others = without(accesses.exist, read);
+    if (launch.guarded || !any(others)) return;
     for (int64_t element = 0; element < launch.load_vector; ++element) {
-      const std::vector<uint32_t> made = launch.checked ? accesses.inside(others, part.group, mode, 1) : others;
+      const std::vector<uint32_t> made = inside(launch, part, accesses, others, mode, 1);
       give(tallies.load_edges, accesses.offsets(launch.strides[0]), made);
       give(tallies.put_edges, there.places(shared, launch.element), made);
       accesses.move(mode, 1);
@@ -291,36 +326,20 @@ void staged_stores(const CopyLaunch& launch, const Dealt& store, const SharedTil
   for_each_part(launch, false, true, [&](const Part& part) {
     Accesses row = dealt;
     align_rows(launch, part, row, mode);
-    const Starts tiles = part.whole();
     Accesses values = row;
     values.move(mode, launch.dst_shift);
-    const auto whole_row = [&] {
-      return launch.checked ? row.inside(row.exist, part.group, mode, launch.store_vector) : row.exist;
-    };
-    // Reads that bring what several stores share are made by all threads.
-    const std::vector<uint32_t> taken = launch.smem_load == 1 ? whole_row() : dealt.exist;
+    // Reads that bring what several stores may need are made by all threads.
+    const bool alone = launch.smem_load == 1 && launch.store_vector == 1;
+    const std::vector<uint32_t> taken = alone ? inside(launch, part, row, row.exist, mode, 1) : dealt.exist;
     for (int64_t element = 0; element < launch.store_vector; ++element, values.move(mode, 1)) {
       give(tallies.take, values.places(shared, launch.element), taken);
     }
-    tallies.take.repeat(tiles);
+    tallies.take.repeat(part.whole());
     for (int64_t word = 0; word < launch.smem_load; ++word, row.move(launch.vector_mode[0], 1)) {
-      const std::vector<uint32_t> whole = whole_row();
+      const std::vector<uint32_t> whole = inside(launch, part, row, row.exist, mode, launch.store_vector);
       give(tallies.store, row.offsets(launch.strides[1]), whole);
       tallies.store.repeat(part.starts, 1);
-      const std::vector<uint32_t> others = without(row.exist, whole);
-      if (!any(others)) continue;
-      Accesses edge = row;
-      Accesses from = row;
-      from.move(mode, launch.dst_shift);
-      for (int64_t element = 0; element < launch.store_vector; ++element) {
-        const std::vector<uint32_t> made = edge.inside(others, part.group, mode, 1);
-        give(tallies.take_edges, from.places(shared, launch.element), made);
-        give(tallies.store_edges, edge.offsets(launch.strides[1]), made);
-        edge.move(mode, 1);
-        from.move(mode, 1);
-      }
-      tallies.take_edges.repeat(tiles);
-      tallies.store_edges.repeat(part.starts, 1);
+      count_edges(launch, part, tallies.store_edges, row, without(row.exist, whole));
     }
   });
 }

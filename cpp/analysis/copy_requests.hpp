@@ -45,9 +45,10 @@ struct CopyLaunch {
   int64_t smem_load = 1;
   int64_t src_step = 1;
   int64_t dst_shift = 0;
+  int64_t joined = 0;    // where an access of the source is two aligned ones, shifted into each other: their bytes
   bool checked = false;  // whether threads look whether they are inside of the tensor
-  bool joined = false;   // an access of the source is two aligned ones, shifted into each other
-  bool single = false;   // the elements of an access are loaded one by one
+  bool single = false;   // the elements of an access are loaded one by one,
+  bool guarded = false;  // and each only if it is inside
 
   std::vector<Mode> modes() const;  // the tiles along each mode
 };
@@ -68,7 +69,6 @@ struct LoadTallies {
 struct StoreTallies {
   Tally& take;
   Tally& store;
-  Tally& take_edges;
   Tally& store_edges;
 };
 

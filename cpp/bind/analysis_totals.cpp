@@ -247,7 +247,7 @@ void bind_copies(py::module_& m) {
                        std::array<int64_t, 2> base, std::array<int64_t, 2> memory,
                        std::array<std::size_t, 2> vector_mode, int64_t element, int64_t load_vector,
                        int64_t store_vector, int64_t smem_store, int64_t smem_load, int64_t src_step, int64_t dst_shift,
-                       bool checked, bool joined, bool single) {
+                       int64_t joined, bool checked, bool single, bool guarded_each) {
              return guarded("CopyLaunch", {}, [&] {
                CopyLaunch launch{std::move(tiles),
                                  std::move(tile),
@@ -263,9 +263,10 @@ void bind_copies(py::module_& m) {
                                  smem_load,
                                  src_step,
                                  dst_shift,
-                                 checked,
                                  joined,
-                                 single};
+                                 checked,
+                                 single,
+                                 guarded_each};
                require_fields(launch);
                return launch;
              });
@@ -273,7 +274,7 @@ void bind_copies(py::module_& m) {
            py::kw_only(), py::arg("tiles"), py::arg("tile"), py::arg("extents"), py::arg("strides"), py::arg("base"),
            py::arg("memory"), py::arg("vector_mode"), py::arg("element"), py::arg("load_vector"),
            py::arg("store_vector"), py::arg("smem_store"), py::arg("smem_load"), py::arg("src_step"),
-           py::arg("dst_shift"), py::arg("checked"), py::arg("joined"), py::arg("single"))
+           py::arg("dst_shift"), py::arg("joined"), py::arg("checked"), py::arg("single"), py::arg("guarded"))
       .def(
           "direct",
           [](const CopyLaunch& self, const Integers& threads, const Integers& values, Tally& load, Tally& store,
@@ -298,14 +299,14 @@ void bind_copies(py::module_& m) {
       .def(
           "staged_stores",
           [](const CopyLaunch& self, const Integers& threads, const Integers& values, const Shared& shared, Tally& take,
-             Tally& store, Tally& take_edges, Tally& store_edges) {
+             Tally& store, Tally& store_edges) {
             guarded("CopyLaunch.staged_stores", {}, [&] {
               analysis::staged_stores(self, to_dealt(self, threads, values), to_shared(self, shared),
-                                      {take, store, take_edges, store_edges});
+                                      {take, store, store_edges});
             });
           },
           py::arg("threads"), py::arg("values"), py::arg("shared"), py::kw_only(), py::arg("take"), py::arg("store"),
-          py::arg("take_edges"), py::arg("store_edges"), kDealt);
+          py::arg("store_edges"), kDealt);
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ struct PlacedTile {
       const int64 left = extent[mode] - origin.at[mode];
       end.at[mode] = static_cast<int>(left < kFar ? left : kFar);
       begin.at[mode] = -static_cast<int>(origin.at[mode] < kFar ? origin.at[mode] : kFar);
+      // Only along mode 0, whose runs need not divide it, may a tile lie behind the tensor: said for the compiler.
+      if (!kLooksBack && mode > 0 && end.at[mode] < 1) end.at[mode] = 1;
     }
   }
 
@@ -55,6 +57,15 @@ struct PlacedTile {
       result = result && last < end.at[mode] && (!kLooksBack || c.at[mode] >= begin.at[mode]);
     }
     return result;
+  }
+
+  // Which of the kCount coordinates from c on, along kMode, are inside: a bit for each.
+  template <int kMode, int kCount>
+  __device__ unsigned inside(const Coord<kRank>& c) const {
+    const int left = end.at[kMode] - c.at[kMode], before = kLooksBack ? begin.at[kMode] - c.at[kMode] : 0;
+    const int first = before > 0 ? before : 0, last = left < kCount ? left : kCount;
+    if (first >= last || !contains<kMode, 1>(with<kMode>(c, c.at[kMode] + first))) return 0;
+    return (1u << last) - (1u << first);
   }
 
   // Where a coordinate lies in the tensor.

@@ -61,6 +61,19 @@ __device__ void store_global(T* to, const Vector<T, kCount>& vector) {
   }
 }
 
+// The elements of an access whose bit is set: all of them at once, or one by one.
+template <class T, int kCount>
+__device__ void store_inside(T* to, const Vector<T, kCount>& vector, unsigned inside) {
+  if (inside == (1u << kCount) - 1) {
+    store_global(to, vector);
+  } else if constexpr (kCount > 1) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      if (inside >> j & 1) to[j] = vector.at[j];
+    }
+  }
+}
+
 // The same for what is used again.
 template <class T, int kCount>
 __device__ Vector<T, kCount> load_cached(const T* from) {
@@ -91,42 +104,55 @@ __device__ void store_shared(T* to, const Vector<T, kCount>& vector) {
   }
 }
 
-// 16 bytes from any address: the two aligned accesses that hold them, to be shifted into each other. The neighbouring
-// thread has one of the two as well, so that the memory is read once.
-template <bool kUsed>
-struct UnalignedWords {};
-
-template <>
-struct UnalignedWords<true> {
-  uint4 a, b;
+// Bytes from any address, 4, 8 or 16: the two aligned accesses that hold them, to be shifted into each other. The
+// neighbouring thread has one of the two as well, so that the memory is read once.
+template <int kBytes>
+struct UnalignedWords {
+  using Access = typename Word<kBytes>::type;
+  struct Both {
+    Access a, b;
+  };
+  static constexpr int kWords = kBytes / 4;
+  Both both;
   unsigned gap;
 
   __device__ void load(const void* from) {
     const auto address = reinterpret_cast<unsigned long long>(from);
-    gap = address & 15;
-    const auto* aligned = reinterpret_cast<const uint4*>(address - gap);
-    a = __ldca(aligned);
-    b = __ldca(aligned + (gap != 0));
+    gap = address & (kBytes - 1);
+    const auto* aligned = reinterpret_cast<const Access*>(address - gap);
+    both.a = __ldca(aligned);
+    both.b = __ldca(aligned + (gap != 0));
   }
 
   template <class T, int kCount>
   __device__ Vector<T, kCount> joined() const {
-    unsigned word[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    auto word = __builtin_bit_cast(Vector<unsigned, 2 * kWords>, both);
+    if constexpr (kWords == 4) {
 #pragma unroll
-    for (int i = 0; i < 6; ++i) word[i] = gap & 8 ? word[i + 2] : word[i];
+      for (int i = 0; i < 6; ++i) word.at[i] = gap & 8 ? word.at[i + 2] : word.at[i];
+    }
+    if constexpr (kWords >= 2) {
 #pragma unroll
-    for (int i = 0; i < 5; ++i) word[i] = gap & 4 ? word[i + 1] : word[i];
+      for (int i = 0; i <= kWords; ++i) word.at[i] = gap & 4 ? word.at[i + 1] : word.at[i];
+    }
+    Vector<unsigned, kWords> result;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) word[i] = __funnelshift_r(word[i], word[i + 1], gap * 8);  // by gap * 8 modulo 32
-    return __builtin_bit_cast(Vector<T, kCount>, uint4{word[0], word[1], word[2], word[3]});
+    for (int i = 0; i < kWords; ++i) {
+      result.at[i] = __funnelshift_r(word.at[i], word.at[i + 1], gap * 8);  // by gap * 8 modulo 32
+    }
+    return __builtin_bit_cast(Vector<T, kCount>, result);
   }
 };
 
+template <>
+struct UnalignedWords<0> {};
+
 // Whether that stays within memory that is known to exist.
-__device__ inline bool surrounded(const void* from, const void* begin, const void* end) {
+template <int kBytes>
+__device__ bool surrounded(const void* from, const void* begin, const void* end) {
   const auto address = reinterpret_cast<unsigned long long>(from);
-  const auto first = address & ~15ull;
-  const auto last = first + (first == address ? 16 : 32);
+  const auto first = address & ~(kBytes - 1ull);
+  const auto last = first + (first == address ? kBytes : 2 * kBytes);
   return first >= reinterpret_cast<unsigned long long>(begin) && last <= reinterpret_cast<unsigned long long>(end);
 }
 

@@ -130,7 +130,10 @@ def walk_copy(plan, src, dst, memory):
     rank, size = len(plan.tile), p.element_bytes
     src, dst = src + p.src_offset * size, dst + p.dst_offset * size
     checked = plan.predicated or plan.dst_shift > 0
-    joins = plan.src_step == 1 and not plan.src_aligned and plan.load_vector * size == 16
+    span = plan.load_vector * plan.src_step * size  # of an access that is joined of two aligned ones
+    joins = not plan.src_aligned and plan.load_vector > 1 and span >= 4
+    joins = joins and (plan.src_step == 1 or plan.src_step * size <= 4)
+    at_once = plan.is_async or (plan.src_aligned and plan.src_step >= 1)
 
     def table(tv, step):
         threads, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
@@ -165,18 +168,32 @@ def walk_copy(plan, src, dst, memory):
             row = at(moved(c, mode, -c[mode]), 1)
             return row // size & (plan.dst_shift - 1)
 
-        def load(c, whole, place, t):
-            """Whether all of an access is read."""
-            if not whole:
+        def those_inside(c, mode, vector):
+            """Of the elements of an access."""
+            return [j for j in range(vector) if not checked or inside(moved(c, mode, j), mode, 1)]
+
+        def store(c, there, vector, place, t):
+            if len(there) == vector:
+                walk.access("store", "global", "store", vector * size, place, t, at(c, 1))
+            elif vector > 1:
+                for j in there:
+                    to = at(moved(c, plan.dst_mode, j), 1)
+                    walk.access("store, edges", "global", "store", size, (*place, "parts", j), t, to)
+
+        def load(c, there, place, t):
+            """Whether an access is read."""
+            vector = plan.load_vector
+            behind = plan.src_step > 1 and checked and not inside(c, plan.src_mode, vector + 1)
+            if not there or (at_once and (len(there) < vector or behind)):
                 return False
             address, step = at(c, 0), p.src_strides[plan.src_mode] * size
             if joins:
-                first = address & ~15
-                last = first + (16 if first == address else 32)
+                first = address & -span
+                last = first + (span if first == address else 2 * span)
                 if not (first >= memory[0] and last <= memory[1]):
                     return False
-                walk.access("load", "global", "load", 16, (*place, 0), t, first)
-                walk.access("load", "global", "load", 16, (*place, 1), t, first + 16 * (first != address))
+                walk.access("load", "global", "load", span, (*place, 0), t, first)
+                walk.access("load", "global", "load", span, (*place, 1), t, first + span * (first != address))
             elif plan.src_aligned and plan.src_step >= 1:
                 if plan.src_step * size > 4 and plan.src_step > 1:  # words that nobody uses are left out
                     for j in range(plan.load_vector):
@@ -184,7 +201,7 @@ def walk_copy(plan, src, dst, memory):
                 else:
                     walk.access("load", "global", "load", plan.load_vector * plan.src_step * size, place, t, address)
             else:
-                for j in range(plan.load_vector if plan.src_step != 0 else 1):
+                for j in there if plan.src_step != 0 else [0]:
                     walk.access("load", "global", "load", size, (*place, j), t, address + j * step)
             return True
 
@@ -194,58 +211,45 @@ def walk_copy(plan, src, dst, memory):
                 for k, step in enumerate(loads[1]):
                     c = tuple(map(sum, zip(own, step, strict=True)))
                     c = moved(c, mode, -gap_of(c, mode))
-                    whole = not checked or inside(c, mode, vector + (plan.src_step > 1))
-                    if load(c, whole, (cta, k), t):
-                        walk.access("store", "global", "store", vector * size, (cta, k), t, at(c, 1))
-                    elif vector > 1 or plan.src_step > 1:
-                        for j in range(vector):
-                            e = moved(c, mode, j)
-                            if not checked or inside(e, mode, 1):
-                                walk.access("load, edges", "global", "load", size, (cta, k, j), t, at(e, 0))
-                                walk.access("store, edges", "global", "store", size, (cta, k, j), t, at(e, 1))
+                    there = those_inside(c, mode, vector)
+                    if load(c, there, (cta, k), t):
+                        store(c, there, vector, (cta, k), t)
+                        continue
+                    for j in there if at_once or joins else []:
+                        e = moved(c, mode, j)
+                        walk.access("load, edges", "global", "load", size, (cta, k, j), t, at(e, 0))
+                        walk.access("store, edges", "global", "store", size, (cta, k, j), t, at(e, 1))
             continue
         mode, vector = plan.src_mode, plan.load_vector
         for t, own in enumerate(loads[0]):
             for k, step in enumerate(loads[1]):
                 place = tuple(map(sum, zip(own, step, strict=True)))
                 c = moved(place, plan.dst_mode, -plan.dst_shift)
-                whole = not checked or inside(c, mode, vector)
+                there = those_inside(c, mode, vector)
                 if plan.is_async:
-                    if whole:
+                    if len(there) == vector:
                         walk.cp_async("load", vector * size, (cta, k), t, at(c, 0), linear(place))
                         continue
-                elif load(c, whole, (cta, k), t):
+                elif load(c, there, (cta, k), t):
                     for j in range(0, vector, plan.smem_store):
                         width, to = plan.smem_store * size, linear(moved(place, mode, j))
                         walk.access("put into shared", "shared", "store", width, (cta, k, j), t, to)
                     continue
-                if checked or not plan.src_aligned:
-                    for j in range(vector):
-                        e = moved(c, mode, j)
-                        if not checked or inside(e, mode, 1):
-                            to = linear(moved(place, mode, j))
-                            walk.access("load, edges", "global", "load", size, (cta, k, j), t, at(e, 0))
-                            walk.access("put into shared, edges", "shared", "store", size, (cta, k, j), t, to)
+                for j in there if at_once or joins else []:
+                    e, to = moved(c, mode, j), linear(moved(place, mode, j))
+                    walk.access("load, edges", "global", "load", size, (cta, k, j), t, at(e, 0))
+                    walk.access("put into shared, edges", "shared", "store", size, (cta, k, j), t, to)
         mode, vector = plan.dst_mode, plan.store_vector
         for t, own in enumerate(stores[0]):
             for k, step in enumerate(stores[1]):
                 place = tuple(map(sum, zip(own, step, strict=True)))
                 c = moved(place, mode, -gap_of(place, mode))
-                whole = [not checked or inside(moved(c, plan.src_mode, w), mode, vector) for w in range(plan.smem_load)]
-                for j in range(vector if plan.smem_load > 1 or whole[0] else 0):
+                there = [those_inside(moved(c, plan.src_mode, w), mode, vector) for w in range(plan.smem_load)]
+                for j in range(vector if plan.smem_load * vector > 1 or there[0] else 0):
                     width, to = plan.smem_load * size, linear(moved(c, mode, plan.dst_shift + j))
                     walk.access("take from shared", "shared", "load", width, (cta, k, j), t, to)
                 for w in range(plan.smem_load):
-                    x = moved(c, plan.src_mode, w)
-                    if whole[w]:
-                        walk.access("store", "global", "store", vector * size, (cta, k, w), t, at(x, 1))
-                        continue
-                    for j in range(vector):
-                        e = moved(x, mode, j)
-                        if inside(e, mode, 1):
-                            to = linear(moved(e, mode, plan.dst_shift))
-                            walk.access("take from shared, edges", "shared", "load", size, (cta, k, w, j), t, to)
-                            walk.access("store, edges", "global", "store", size, (cta, k, w, j), t, at(e, 1))
+                    store(moved(c, plan.src_mode, w), there[w], vector, (cta, k, w), t)
     return walk.totals()
 
 

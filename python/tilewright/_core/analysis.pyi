@@ -158,9 +158,10 @@ class CopyLaunch:
         smem_load: typing.SupportsInt | typing.SupportsIndex,
         src_step: typing.SupportsInt | typing.SupportsIndex,
         dst_shift: typing.SupportsInt | typing.SupportsIndex,
+        joined: typing.SupportsInt | typing.SupportsIndex,
         checked: bool,
-        joined: bool,
         single: bool,
+        guarded: bool,
     ) -> None: ...
     def direct(
         self,
@@ -215,7 +216,6 @@ class CopyLaunch:
         *,
         take: Tally,
         store: Tally,
-        take_edges: Tally,
         store_edges: Tally,
     ) -> None:
         """

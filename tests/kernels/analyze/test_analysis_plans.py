@@ -56,6 +56,20 @@ COPIES = {
         array((64, 40, 40), np.float16).transpose(2, 1, 0), array((40, 40, 64), np.float16), {"is_async": True}
     ),
     "permuted": lambda: (array((5, 40, 3, 12)), array((5, 3, 40, 12)).transpose(0, 2, 1, 3)),
+    "permuted, short odd rows": lambda: (
+        array((2, 37, 3, 5, 20), np.int8).transpose(4, 2, 0, 3, 1), array((20, 3, 2, 5, 37), np.int8)
+    ),
+    "permuted, odd rows": lambda: (
+        array((2, 77, 3, 5, 9), np.float16).transpose(4, 2, 0, 3, 1), array((9, 3, 2, 5, 77), np.float16)
+    ),
+    "odd rows of bytes": lambda: (array((5, 3, 301), np.int8).transpose(1, 0, 2), array((3, 5, 301), np.int8)),
+    "steps of bytes": lambda: (sliced((9, 514), np.int8, 3)[:, ::2], array((9, 257), np.int8)),
+    "steps of unaligned halves": lambda: (sliced((9, 514), np.float16)[:, ::2], array((9, 257), np.float16)),
+    "steps, unaligned": lambda: (sliced((9, 514))[:, ::2], array((9, 257))),
+    "steps of bytes, transposed": lambda: (sliced((70, 301), np.int8, 1)[:, ::2], array((151, 70), np.int8).T),
+    "steps, transposed": lambda: (sliced((70, 301))[:, ::2], array((151, 70)).T),
+    "bytes backwards, odd rows": lambda: (array((5, 1001), np.int8)[:, ::-1], sliced((5, 1001), np.int8, 3)),
+    "backwards, transposed": lambda: (array((70, 90), np.int8)[:, ::-1], array((90, 70), np.int8).T),
     "batch of transposes": lambda: (array((3, 70, 36)), array((3, 36, 70)).transpose(0, 2, 1)),
 }  # fmt: skip
 

@@ -68,8 +68,8 @@ def planned(plan):
         expected["cp", "shared", False] = plan.load_vector * size_of, loads
     elif plan.src_step > 0 and plan.src_aligned:
         expected["ld", "global", True] = plan.load_vector * plan.src_step * size_of, loads
-    elif plan.src_step > 0 and plan.load_vector * size_of == 16:  # two accesses, shifted into each other
-        expected["ld", "global", False] = 16, 2 * loads
+    elif plan.src_step > 0 and plan.load_vector * size_of >= 4:  # two accesses, shifted into each other
+        expected["ld", "global", False] = plan.load_vector * plan.src_step * size_of, 2 * loads
     width = plan.store_vector * size_of
     expected["st", "global", width >= 8] = width, stores
     if plan.kernel == "staged":

@@ -1,8 +1,8 @@
 """The memory instructions of a copy plan: what kernels/tiled_copy.cuh executes, and how often.
 
 Every instruction here is one, or one loop, of that kernel; the tests compare the classes with the SASS. Two of them are
-the compiler's choice: of an access with steps it leaves out the words that nobody uses, and it moves reads of shared
-memory into the branch that stores what they bring, unless two stores share them.
+the compiler's choice: of an aligned access with steps it leaves out the words that nobody uses, and it moves the read
+of a single element of shared memory into the branch that stores it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["accesses", "copy_instructions"]
 
-LINE, WORD, ACCESS = 128, 4, 16
+LINE, WORD = 128, 4
 KEPT = 64  # plans whose instructions are kept
 
 
@@ -81,17 +81,16 @@ def _instructions(
             ("take from shared", "load", plan.smem_load),
         )
     )
-    put_edges, take_edges = (Tally(f"{x.name}, edges", "shared", x.op, size) for x in (put, take))
+    put_edges = Tally(f"{put.name}, edges", "shared", "store", size)
     shared = _shared(plan)
     launch.staged_loads(
         *_dealt(plan, plan.load_tv), shared, load=load.counts, put=put.counts, load_edges=load_edges.counts,
         put_edges=put_edges.counts,
     )  # fmt: skip
     launch.staged_stores(
-        *_dealt(plan, plan.store_tv), shared, take=take.counts, store=store.counts, take_edges=take_edges.counts,
-        store_edges=store_edges.counts,
+        *_dealt(plan, plan.store_tv), shared, take=take.counts, store=store.counts, store_edges=store_edges.counts,
     )  # fmt: skip
-    return _made(plan, [*loads, put, load_edges, put_edges, take, store, take_edges, store_edges])
+    return _made(plan, [*loads, put, load_edges, put_edges, take, store, store_edges])
 
 
 def _made(plan: CopyPlan, tallies: Sequence[Any]) -> tuple[MemoryInstruction, ...]:
@@ -119,10 +118,11 @@ def _reach(plan: CopyPlan, address: int) -> tuple[int, int]:
     return address + sum(min(x, 0) for x in ends), address + sum(max(x, 0) for x in ends) + p.element_bytes
 
 
-def _joins(plan: CopyPlan) -> bool:
-    """Whether an access is two aligned ones, shifted into each other."""
-    width = plan.load_vector * plan.problem.element_bytes
-    return plan.src_step == 1 and not plan.src_aligned and width == ACCESS
+def _joined(plan: CopyPlan) -> int:
+    """Where an access is two aligned ones, shifted into each other, the bytes of one of these; else 0."""
+    width = plan.load_vector * plan.src_step * plan.problem.element_bytes
+    joins = not plan.src_aligned and plan.load_vector > 1 and width >= WORD
+    return width if joins and (plan.src_step == 1 or plan.src_step * plan.problem.element_bytes <= WORD) else 0
 
 
 def _narrowed(plan: CopyPlan) -> bool:
@@ -133,8 +133,8 @@ def _narrowed(plan: CopyPlan) -> bool:
 def _read(plan: CopyPlan) -> int:
     """The bytes of an access of the source."""
     size = plan.problem.element_bytes
-    if _joins(plan):
-        return ACCESS
+    if _joined(plan):
+        return _joined(plan)
     if not plan.src_aligned or plan.src_step < 1:
         return size
     return max(size, WORD) if _narrowed(plan) else plan.load_vector * plan.src_step * size
@@ -143,6 +143,7 @@ def _read(plan: CopyPlan) -> int:
 def _launch(plan: CopyPlan, src_address: int, dst_address: int, memory: tuple[int, int]) -> _core.analysis.CopyLaunch:
     """Tiles of a launch, and what their threads access."""
     p, size = plan.problem, plan.problem.element_bytes
+    guarded = not _joined(plan) and (not plan.src_aligned or plan.src_step < 1) and not plan.is_async
     return _core.analysis.CopyLaunch(
         tiles=plan.tiles,
         tile=plan.tile,
@@ -159,8 +160,9 @@ def _launch(plan: CopyPlan, src_address: int, dst_address: int, memory: tuple[in
         src_step=plan.src_step,
         dst_shift=plan.dst_shift,
         checked=plan.predicated or plan.dst_shift > 0,
-        joined=_joins(plan),
-        single=not plan.src_aligned or plan.src_step < 1 or _narrowed(plan),
+        joined=_joined(plan),
+        single=guarded or _narrowed(plan),
+        guarded=guarded,
     )
 
 

@@ -154,8 +154,8 @@ class CopyPlan(PlanValue):
         return (
             f"copy_staged<StagedCopy<{tensors}, {device_type(self.store_tv)}, {device_type(self.smem)}, "
             f"{threads[0]}, {values[0]}, {self.load_vector}, {threads[1]}, {values[1]}, {self.store_vector}, "
-            f"{self.src_mode}, {self.dst_mode}, {self.smem_store}, {self.smem_load}, {self._smem_step()}, {aligned}, "
-            f"{self.dst_shift}, {checked}, {is_async}>>"
+            f"{self.src_mode}, {self.dst_mode}, {1 if self.is_async else self.src_step}, {self.smem_store}, "
+            f"{self.smem_load}, {self._smem_step()}, {aligned}, {self.dst_shift}, {checked}, {is_async}>>"
         )
 
     def _smem_step(self) -> int:
