@@ -1,9 +1,10 @@
 """GEMMs of shapes that nobody tuned for, beside torch's cuBLAS in one run; or the kernels that they need.
 
-python benchmarks/gemm_random.py [--seed SEED] [--count N] [--types bf16,fp32] [--dry] [--out FOLDER]
+python benchmarks/gemm_random.py [--seed SEED] [--count N] [--types bf16,fp32] [--listed] [--dry] [--out FOLDER]
 python benchmarks/gemm_random.py --plans [--seed SEED] [--count N] [--types bf16,fp32]
 
-The seed is today's date unless one is given; 300 shapes a type are measured, and 2000 planned. `--plans` needs no GPU:
+The seed is today's date unless one is given; 300 shapes a type are measured, and 2000 planned. `--listed` measures the
+shapes that issue 24 names instead. Plans are compiled ahead, on all cores. `--plans` needs no GPU:
 it counts the kernels that the plans for an H200 consist of, by what makes them different, and what bounds each plan.
 """
 
@@ -26,9 +27,9 @@ import gemm_cases
 import gpu
 from gemm import Bench
 from gemm_cases import Case
-from gemm_random_shapes import TYPES, Shape, shapes
+from gemm_random_shapes import TYPES, Shape, listed, shapes
 from tilewright.devices import H200
-from tilewright.kernels.common.ahead import kernels_of
+from tilewright.kernels.common.ahead import compile_ahead, kernels_of
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.kernel import kernel_of
 
@@ -41,6 +42,7 @@ LIMITS: dict[str, tuple[float | None, tuple[float, float] | None, float]] = {
     "fp64": (0.95, None, 0.85),
     **dict.fromkeys(("tf32", "fp8", "int8"), (1.0, None, 0.85)),
 }
+LEAST_LISTED = 0.95
 MOST_KERNELS = 40  # of a type
 
 
@@ -86,6 +88,12 @@ def case_of(name: str, shape: Shape, dry: bool) -> RandomCase:
 
 def measure(bench: RandomBench, name: str, found: list[Shape], report: gpu.Report) -> None:
     """A type's table: all ratios in a few numbers, and the worst shapes."""
+    if not bench.options.dry:
+        from tilewright.kernels.common.launch import facts_of
+
+        facts = facts_of(0)
+        plans = (choose_gemm(*shape.problem(TYPES[name]), facts) for shape in found)
+        compile_ahead(plans, facts.arch, f"compiling for {name}")
     rows: list[tuple[float, float, float, Shape, Any]] = []
     for shape in found:
         try:
@@ -105,9 +113,9 @@ def measure(bench: RandomBench, name: str, found: list[Shape], report: gpu.Repor
     rows.sort(key=lambda row: row[0])
     summary(report, bench, name, rows)
     report.add(
-        "", f"| the {WORST} worst | kind | ratio | us | error / cuBLAS's | plan | bound by |", "| --- " * 7 + "|"
+        "", f"| {'all' if bench.options.listed else f'the {WORST} worst'} | kind | ratio | us | error / cuBLAS's | plan | bound by |", "| --- " * 7 + "|"
     )
-    for ratio, seconds, error, shape, plan in rows[:WORST]:
+    for ratio, seconds, error, shape, plan in rows if bench.options.listed else rows[:WORST]:
         tile = "x".join(map(str, plan.tiler_mnk))
         cells = (shape.name, shape.kind, f"{ratio:.3f}", f"{seconds * 1e6:.4g}", f"{error:.2f}")
         report.add(f"| {' | '.join(cells)} | {plan.kernel_name} {tile} | {plan.why()[0].bound} |")
@@ -121,7 +129,7 @@ def relative(errors: dict[str, float]) -> float:
 
 def summary(report: gpu.Report, bench: RandomBench, name: str, rows: list[Any]) -> None:
     ratios = [row[0] for row in rows]
-    mean, share, least = LIMITS[name]
+    mean, share, least = (None, None, LEAST_LISTED) if bench.options.listed else LIMITS[name]
     found = [("geometric mean", statistics.geometric_mean(ratios), mean)]
     if share is not None:
         found.append((f"share that reaches {share[1]}", share_of(ratios, share[1]), share[0]))
@@ -226,6 +234,7 @@ def more(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", default=datetime.date.today().isoformat(), help="default: today's date")
     parser.add_argument("--count", type=int, help="shapes a type; default: 300, with --plans 2000")
     parser.add_argument("--types", default=",".join(TYPES), help=f"of {','.join(TYPES)}; default: all")
+    parser.add_argument("--listed", action="store_true", help="the shapes that issue 24 names")
     parser.add_argument("--plans", action="store_true", help="count the kernels that the plans need; without a GPU")
 
 
@@ -237,10 +246,12 @@ def main() -> int:
     options.count = options.count or (2000 if options.plans else 20 if options.quick or options.dry else 300)
     if options.plans:
         return planned(options, types, lambda *lines: print(*lines, sep="\n", flush=True))
-    with gpu.Report("gemm_random", options) as report:
+    with gpu.Report("gemm_listed" if options.listed else "gemm_random", options) as report:
         report.add("# GEMM of random shapes", "", *gpu.machine(options))
         report.add(
-            f"{options.count} shapes a type by seed {options.seed} (gemm_random_shapes.py): a large model's,",
+            "The shapes that issue 24 names (gemm_random_shapes.py). A and B lie along K (kk), or"
+            if options.listed
+            else f"{options.count} shapes a type by seed {options.seed} (gemm_random_shapes.py): a large model's,\n"
             "squares, long K, tall and thin ones, and any, drawn logarithmically. A and B lie along K (kk), or",
             "B along N (kn); +n: rows are n elements longer; at n: addresses are n elements behind an aligned one.",
             "Ratios are throughputs, tilewright's to cuBLAS's, timed as benchmarks/gemm.py does; each result is",
@@ -248,7 +259,9 @@ def main() -> int:
         )
         bench = RandomBench(options, report)
         for name in types:
-            measure(bench, name, shapes(options.seed, name, options.count), report)
+            found = listed(name) if options.listed else shapes(options.seed, name, options.count)
+            if found:
+                measure(bench, name, found, report)
         report.add("", f"Limits missed: {'; '.join(bench.missed) or 'none'}.")
         report.add(f"Cases failed: {'; '.join(bench.failed) or 'none'}.")
     return 1 if bench.failed else 0

@@ -49,6 +49,35 @@ class Shape:
         return problem, (aligned, aligned, ALIGNED)
 
 
+# Those that issue 24 names: what was slower than cuBLAS on an H200 when it was written.
+LISTED: dict[str, tuple[tuple[str, str], ...]] = {
+    "bf16": (
+        ("few tiles", "64x64x32768 k, 256x256x131072 k, 120x4132x5952 n, 100x5120x5120 k"),
+        ("last wave", "1536x3072x8192 k, 3000x3000x3000 n, 2680x1584x1824 k, 2304x2304x2304 n, 512x3072x8192 k"),
+        ("last wave", "2048x5120x5120 k, 1720x5960x4144 k, 256x5120x5120 k, 6000x3072x8192 k, 1792x1792x1792 k"),
+        ("last wave", "5000x5000x5000 n, 5000x5000x5000 k"),
+        ("short K", "2416x4397x126 k, 3320x4182x120 n, 1000000x32x128 k"),
+        ("large", "10000x10000x10000 k"),
+    ),
+    "fp16": (
+        ("few tiles", "128x128x16384 k, 32x1968x8718 k, 488x48x7400 n, 243x136x6112 n"),
+        ("short K", "2954x264x432 k"),
+    ),
+    "fp32": (("listed", "5649x131x5268 n, 64x8192x8192 k, 512x512x8192 n, 124x4652x4785 k, 777x1777x2777 n"),),
+    "fp64": (("listed", "3000x3000x3000 k"),),
+}  # fmt: skip
+
+
+def listed(name: str) -> list[Shape]:
+    """The shapes of a type that issue 24 names."""
+    found = []
+    for kind, said in LISTED.get(name, ()):
+        for one in said.split(", "):
+            extents, b = one.split()
+            found.append(Shape(kind, *map(int, extents.split("x")), b))
+    return found
+
+
 def shapes(seed: str, name: str, count: int) -> list[Shape]:
     """So many different shapes for a type, the same ones for the same seed: 80 of 300 are drawn logarithmically."""
     drawn = random.Random(f"{seed} {name}")
