@@ -10,16 +10,10 @@ from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
-from tilewright.kernels.gemm.sm90.build import (
-    ATOM_ROWS,
-    N_EXTENTS,
-    SPAN,
-    GemmSm90,
-    majors_of,
-    smem_layout,
-)
+from tilewright.kernels.gemm.sm90.build import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
 from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, smem_stages, store_for
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.build import BY_BOXES, SPAN, beside_stages
+from tilewright.kernels.gemm.sm90.build import BY_BOXES, beside_stages
 from tilewright.kernels.gemm.sm90.conditions import store_of
+from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
