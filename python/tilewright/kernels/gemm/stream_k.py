@@ -46,6 +46,18 @@ class StreamK(NamedTuple):
         return self.shared * self.steps < MAX_STEPS
 
     @property
+    def longest(self) -> int:
+        """The steps of the longest share."""
+        return -(-self.shared * self.steps // self.workers)
+
+    @property
+    def parts_of_one(self) -> int:
+        """The parts that are added to those of a tile's first share, at most; 0 where every share is one tile."""
+        if self.shared == 0 or self.shared == self.workers:
+            return 0
+        return max(-(-self.workers // self.shared), 1)
+
+    @property
     def bounds(self) -> list[int]:
         """Where the shares begin, in steps along K of one shared tile after the other, and the end of the last one."""
         steps, count = self.shared * self.steps, self.workers
