@@ -106,13 +106,13 @@ struct GemmSimt {
     if constexpr (!kStreamK) {
       run_tile(params, shared, blockIdx.x, 0, params.k, {});
     } else {
-      const SimtStreamK<Acc>& stream_k = params.stream_k;
-      SimtShare share = stream_k.share(blockIdx.x);
+      const FastDivisor& steps = params.stream_k.shares.steps;
+      StreamKShare share = params.stream_k.share(blockIdx.x);
 #pragma unroll 1
       while (share.begin < share.end) {
-        const unsigned tile = stream_k.steps.divide(share.begin);
-        const unsigned first = share.begin - tile * stream_k.steps.divisor;
-        const unsigned count = min(stream_k.steps.divisor - first, share.end - share.begin);
+        const unsigned tile = steps.divide(share.begin);
+        const unsigned first = share.begin - tile * steps.divisor;
+        const unsigned count = min(steps.divisor - first, share.end - share.begin);
         const int64 begin = static_cast<int64>(first) * kK, end = static_cast<int64>(first + count) * kK;
         run_tile(params, shared, tile, begin, end < params.k ? end : params.k, share);
         share.begin += count;
@@ -123,7 +123,7 @@ struct GemmSimt {
 
   // The k of a tile of C from `begin` to before `end`.
   __device__ static void run_tile(const Params& params, void* shared, unsigned index, int64 begin, int64 end,
-                                  const SimtShare& share) {
+                                  const StreamKShare& share) {
     const unsigned matrix = params.tiles.divide(index);
     const Coord<2> tile = params.grid(index - matrix * params.tiles.divisor);
     const int64 first_row = static_cast<int64>(tile.at[0]) * kM, first_column = static_cast<int64>(tile.at[1]) * kN;

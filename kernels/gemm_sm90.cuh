@@ -10,6 +10,7 @@
 //   ping-pong     each consumer has tiles of its own; while one writes, the other multiplies
 //   cluster       CTAs next to each other along M (or N) need the same B (or A): each brings a part of it to all
 //   split         the CTAs of a cluster share a tile of C along K, and send each other their sums
+//   stream-K      clusters share the first tiles along K, so that all have the same work; sums go through memory
 #pragma once
 
 #include "tilewright/epilogue.cuh"
@@ -18,6 +19,7 @@
 #include "tilewright/sm90_operand.cuh"
 #include "tilewright/sm90_split.cuh"
 #include "tilewright/sm90_store.cuh"
+#include "tilewright/sm90_stream_k.cuh"
 
 namespace tilewright {
 
@@ -33,7 +35,7 @@ __device__ void more_registers() {
 
 template <class A_, class B_, class AccType, class EpilogueType, class TileType, int kStages_, int kConsumers_,
           bool kPingPong_, int kClusterM_, int kClusterN_, int kSplit_, int kBatch_, int kStore_, int kStoreBuffers,
-          int kPromote_ = 0>
+          int kPromote_ = 0, bool kStreamK_ = false>
 struct GemmSm90 {
   using A = A_;
   using B = B_;
@@ -44,6 +46,7 @@ struct GemmSm90 {
   static constexpr bool kPingPong = kPingPong_;
   // After so many steps along K sums are added to totals and begin anew, so that none has many terms; 0: never.
   static constexpr int kPromote = kPromote_;
+  static constexpr bool kStreamK = kStreamK_;
   static constexpr int kClusterM = kClusterM_, kClusterN = kClusterN_, kSplit = kSplit_;
   static constexpr int kCluster = kClusterM * kClusterN * kSplit;
   static constexpr bool kShares = kClusterM * kClusterN > 1;  // CTAs bring A or B to each other
@@ -69,8 +72,11 @@ struct GemmSm90 {
   using Store = Sm90Store<Epilogue, kBatch, kStore_, kStoreBuffers, kConsumers, kTileN, kBlocks, kBlockRows,
                           (kSplit > 1 ? Split::kOwn : kUnits), A::kFromRegisters>;
   static_assert(kSplit == 1 || Split::kBytes <= kStageBytes);
+  using StreamK = Sm90StreamK<Acc, kCluster, kConsumers, kUnits>;
+  using Work = typename EitherType<kStreamK, typename StreamK::Work, Sm90FirstTile<kCluster>>::Type;
+  static_assert(!kStreamK || (kSplit == 1 && !kPingPong));
 
-  struct Params {
+  struct Whole {
     typename A::Params a;
     typename B::Params b;
     typename Store::Params store;
@@ -80,6 +86,10 @@ struct GemmSm90 {
     unsigned batch[kBatch + 1];        // extents
     unsigned a_has[kBatch + 1], b_has[kBatch + 1];  // 0 where all matrices of the batch are one
   };
+  struct WithStreamK : Whole {
+    alignas(64) StreamK stream_k;
+  };
+  using Params = typename EitherType<kStreamK, WithStreamK, Whole>::Type;
 
   struct Shared {
     alignas(1024) unsigned char stages[kStages][kStageBytes];
@@ -149,14 +159,15 @@ struct GemmSm90 {
     enter_batch(params, place, a, b);
     const auto boxes_a = A::boxes(params.a, place.m, params.store.m);
     const auto boxes_b = B::boxes(params.b, place.n, params.store.n);
-    const int steps = min(params.k_tiles, kEarly);
+    const Work work(params);
+    const int steps = min(work.end - work.begin, kEarly);
 #pragma unroll 1
     for (int k = 0; k < steps; ++k) {
       Barrier* const full = &shared.full[k];
       unsigned char* const stage = shared.stages[k];
       barrier_expect(full, boxes_a.bytes() + boxes_b.bytes());
-      if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, k * kTileK, full, 0, 0);
-      if constexpr (kEarlyB) B::template load<1>(stage + A::kStageBytes, boxes_b, b, k * kTileK, full, 0, 0);
+      if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, (work.begin + k) * kTileK, full, 0, 0);
+      if constexpr (kEarlyB) B::template load<1>(stage + A::kStageBytes, boxes_b, b, (work.begin + k) * kTileK, full, 0, 0);
     }
   }
 
@@ -170,10 +181,15 @@ struct GemmSm90 {
     for (int i = 0; i < kClusterN; ++i) row |= 1u << (i * kClusterM);
     const auto mask_a = static_cast<unsigned short>(row << m_share);
     const auto mask_b = static_cast<unsigned short>(kColumn << (n_share * kClusterM));
-    const int begin = k_begin(params, rank), end = kSplit == 1 ? params.k_tiles : k_begin(params, rank + 1);
+    int begin = k_begin(params, rank), end = kSplit == 1 ? params.k_tiles : k_begin(params, rank + 1);
     Slot<kStages> slot;
     int early = min(params.k_tiles, kEarly);
     unsigned tile = blockIdx.x / kCluster;
+    Work work(params);
+    if constexpr (kStreamK) {
+      begin = work.begin, end = work.end, tile = work.tile;
+      early = min(end - begin, kEarly);
+    }
     while (tile < params.tiles) {
       BoxAt<kRank> a{}, b{};
       enter_batch(params, place, a, b);
@@ -197,7 +213,12 @@ struct GemmSm90 {
         }
         slot.next();
       }
-      tile += gridDim.x / kCluster;
+      if constexpr (kStreamK) {
+        work.next(params);
+        begin = work.begin, end = work.end, tile = work.tile;
+      } else {
+        tile += gridDim.x / kCluster;
+      }
       if (tile < params.tiles) place = place_of(params, tile, rank);
     }
   }
@@ -246,6 +267,28 @@ struct GemmSm90 {
     store.finish();
   }
 
+  // With stream-K: parts of tiles along K, and whole ones.
+  __device__ __forceinline__ static void consume_shared(const Params& params, Shared& shared, int rank, int consumer) {
+    Slot<kStages> slot;
+    Store store(params.store, shared.boxes, shared.store, consumer);
+#pragma unroll 1
+    for (Work work(params); work.more(params); work.next(params)) {
+      const Place place = place_of(params, work.tile, rank);
+      const typename Store::Part part = {place.m + consumer * 64, place.n, place.batch, 0, kUnits};
+      if (work.begin == 0) store.begin(part);
+      Acc acc[4 * kUnits];
+      const int steps = work.end - work.begin;
+      Sm90Multiply<GemmSm90>{shared, slot, consumer, steps, work.behind(params, kStages)}.run(acc);
+      if (work.begin > 0) {
+        params.stream_k.put(work, rank, consumer, acc);
+      } else {
+        if (work.end < params.k_tiles) params.stream_k.add(work, rank, consumer, acc);
+        store.store(acc, part);
+      }
+    }
+    store.finish();
+  }
+
   // The stage in which the sums of the other CTAs of a split arrive: the one behind the last that any of them uses.
   __device__ static Slot<kStages> inbox(const Params& params) {
     Slot<kStages> slot;
@@ -287,7 +330,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     prefetch(params.a.whole);
     prefetch(params.b.whole);
     Gemm::make_barriers(shared, rank);
-    first = Gemm::place_of(params, blockIdx.x / Gemm::kCluster, rank);
+    first = Gemm::place_of(params, typename Gemm::Work(params).tile, rank);
     asm volatile("" : "+r"(first.m), "+r"(first.n));  // it divides, for which there is time before other launches end
   }
   // With programmatic launches the next kernel may begin now. It comes as far as griddepcontrol.wait, which stands
@@ -323,6 +366,8 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     if constexpr (Gemm::kReallocates) more_registers<(Gemm::kConsumers > 2 ? 160 : 232)>();
     if constexpr (Gemm::kSplit > 1) {
       Gemm::consume_split(params, shared, rank, warp / 4);
+    } else if constexpr (Gemm::kStreamK) {
+      Gemm::consume_shared(params, shared, rank, warp / 4);
     } else {
       Gemm::consume(params, shared, rank, warp / 4);
     }

@@ -33,8 +33,9 @@ struct Sm90Multiply {
   int summed = 0;             // steps in the sums, if those are promoted
 
   __device__ __forceinline__ void run(Acc& acc) {
-    // A split may have more CTAs than tiles along K.
-    if constexpr (Gemm::kSplit > 1 || kWgmmaNeedsValues) Sums::clear();
+    // A split may have more CTAs than tiles along K. What is added to the sums of stream-K lies in their registers if
+    // nobody reads these before they have values again.
+    if constexpr (Gemm::kSplit > 1 || Gemm::kStreamK || kWgmmaNeedsValues) Sums::clear();
     if constexpr (kPromotes) {
 #pragma unroll
       for (auto& total : acc) total = 0;

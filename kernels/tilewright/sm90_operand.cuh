@@ -1,6 +1,7 @@
 // An operand of wgmma in shared memory: boxes that the copy engine brings, descriptors that the tensor cores read.
 //
-// All numbers are read off the plan's shared-memory layout by the host (python/tilewright/kernels/gemm/sm90/build.py):
+// All numbers are read off the plan's shared-memory layout by the host
+// (python/tilewright/kernels/gemm/sm90/shared_operand.py):
 //
 //   rows            of the tile: along M for A, along N for B
 //   boxes           into which the tile is cut along the rows, each of `box_bytes`, one behind the other

@@ -271,6 +271,12 @@ SM90_CONFIGS = {
     # Where rows do not begin at the L2's lines, fewer stages of 64 by 128 are on their way: 1000^3 took 3 % longer with
     # 8. Where they do, 1024^3 in the same clusters took 5 % longer with 6 than with 7. 2026-11-22.
     "broken_stages": 6,
+    # When configurations are tried with tiles that are shared along K, too: of one cooperative CTA a multiprocessor, in
+    # clusters of two at most. These numbers are choices, not yet measured.
+    "shared_full": 0.9,  # of the last wave: below this
+    "shared_steps": 16,  # along K, at least
+    "shared_parts": 4,  # of other shares, that are added to those of a tile's first one, at most
+    "shared_gain": 0.95,  # the part of the time that may be left: less than this the model does not tell apart
 }
 
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-21.
@@ -298,6 +304,10 @@ SM90_MODEL = {
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
     "fetched": 0.03,  # how much slower the clock is where fetching takes as many clocks as multiplying: by its power
+    # Of tiles that are shared along K; not yet measured.
+    "part": 32.0,  # bytes a clock, of sums that a CTA leaves in the L2, or gets from there
+    "joining": 2500,  # until those of another share are asked for, and the first of them are there
+    "l2_bytes": 50e6,  # that the L2 holds: from the data sheet
 }
 
 # Copies, by the bytes of an element. 2026-11-21, benchmarks/results/copy-2026-11-21.md.

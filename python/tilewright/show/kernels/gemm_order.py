@@ -103,7 +103,7 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     count = min(count, plan.ctas) // (math.prod(cluster) * getattr(plan, "split_k", 1))
     if getattr(plan, "stream_k_ctas", 0):  # the first CTAs begin within tiles, the last shares first
         simt = cast("GemmSimt", plan)
-        begun = {begin // simt.steps for begin in simt.stream_k_bounds[:-1][-count:]}
+        begun = {begin // simt.steps for begin in simt.stream_k.bounds[:-1][-count:]}
         first = [tile for i, tile in enumerate(taken) if i in begun]
     else:
         first = taken[: max(count, 1)]

@@ -80,9 +80,9 @@ def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, stream_k_cta
                 left[index] = cta
             elif count < steps:  # this CTA adds what the next shares have
                 other = index + 1
-                while (cut := plan.stream_k_bounds[other]) < (tile + 1) * steps:
+                while (cut := plan.stream_k.bounds[other]) < (tile + 1) * steps:
                     assert left[other] < cta, "it waits for a CTA that begins later"
-                    assert cut > tile * steps or cut == plan.stream_k_bounds[other + 1]
+                    assert cut > tile * steps or cut == plan.stream_k.bounds[other + 1]
                     other += 1
             begin += count
     assert sorted(seen) == list(range(math.prod(plan.tiles) * plan.problem.batches))
@@ -334,7 +334,7 @@ def test_analysis_counts_what_shares_add():
     plan = stream_k_plan(300, 100, 70, 7, tile=0)
     whole = {x.name: x for x in plan.replace(stream_k_ctas=0).analyze()}
     found = {x.name: x for x in plan.analyze()}
-    left = sum(begin % plan.steps > 0 for begin in plan.stream_k_bounds[:-1])
+    left = sum(begin % plan.steps > 0 for begin in plan.stream_k.bounds[:-1])
     assert left > 0
     warps, sums = plan.threads // 32, 128
     for name in ("store parts", "load parts"):

@@ -186,6 +186,7 @@ def _turned_copies(search: Search) -> Plan | None:
     return PaddedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
+_rank = Lazy("tilewright.kernels.gemm.sm90.choose:rank")
 _in_parts = Lazy("tilewright.kernels.gemm.choose.split_k:split_k")
 
 
@@ -272,8 +273,8 @@ def _without_tf32(problem: GemmProblem) -> GemmProblem:
 def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
-    Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear, and
-    where C is not read, which was not measured across its rows.
+    Of wgmma the one that is expected to be faster, by much if it shares tiles along K, where one side has few rows, but
+    not so few that it is clear, and where C is not read, which was not measured across its rows.
     """
     both = asks_both_ways(kernel, problem, facts)
     found: list[GemmPlan] = []
@@ -283,7 +284,7 @@ def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: De
             found.append(plan.replace(swapped=True) if swapped else plan)
             if not both:
                 break
-    return min(found, key=lambda plan: expected(plan, facts), default=None)
+    return min(found, key=lambda plan: _rank(plan, facts)) if len(found) > 1 else next(iter(found), None)
 
 
 def asks_both_ways(kernel: Kernel, problem: GemmProblem, facts: DeviceFacts) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import struct
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from tilewright.kernels.gemm.epilogue import bias_offset, epilogue_type, pack_ep
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
 from tilewright.kernels.gemm.simt.layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear, store_tv
 from tilewright.kernels.gemm.simt.stream_k import counts_steps, whole_group
+from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
@@ -198,22 +198,17 @@ class GemmSimt(GemmPlan):
     @property
     def stream_k_tiles(self) -> int:
         """The stream-K tiles, which come first: those of less than two rounds, but of more than one."""
-        if self.stream_k_ctas == 0:
-            return 0
-        return self.places - max(self.places // self.stream_k_ctas - 1, 0) * self.stream_k_ctas
+        return self.stream_k.shared if self.stream_k_ctas else 0
 
     @property
-    def stream_k_bounds(self) -> list[int]:
-        """Where the shares begin, in steps along K of one shared tile after the other, and the end of the last one."""
-        steps, count = self.stream_k_tiles * self.steps, max(self.stream_k_ctas, 1)
-        return [i * (steps // count) + min(i, steps % count) for i in range(count + 1)]
+    def stream_k(self) -> StreamK:
+        """The shares of the tiles."""
+        return StreamK(max(self.stream_k_ctas, 1), self.places, self.steps)
 
     @cached_property
     def parts_of_tiles(self) -> list[tuple[int, int, int]]:
         """What CTAs have of the shared tiles: the tile's number, the first step and the steps, in the order of both."""
-        steps = self.steps
-        cuts = sorted({*self.stream_k_bounds, *range(0, self.stream_k_tiles * steps + 1, max(steps, 1))})
-        return [(a // steps, a % steps, b - a) for a, b in itertools.pairwise(cuts)]
+        return self.stream_k.parts if self.stream_k_ctas else []
 
     @property
     def longest_sum(self) -> int:
@@ -296,9 +291,7 @@ class GemmSimt(GemmPlan):
         packed = struct.pack("<" + 3 * "Q5q" + "3q18I", *tensors, p.m, p.n, p.k, *words) + pack_epilogue(p, bias)
         if self.stream_k_ctas == 0:
             return packed
-        least, longer = divmod(self.stream_k_tiles * self.steps, self.stream_k_ctas)
-        numbers = *fast_divisor(max(self.steps, 1)), self.stream_k_ctas, self.stream_k_tiles, least, longer
-        return packed.ljust(self._stream_k_at, b"\0") + struct.pack("<2Q7I4x", 0, 0, *numbers)
+        return packed.ljust(self._stream_k_at, b"\0") + bytes(16) + self.stream_k.packed() + bytes(4)
 
     @property
     def _stream_k_at(self) -> int:

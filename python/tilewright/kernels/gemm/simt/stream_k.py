@@ -1,9 +1,4 @@
-"""Stream-K for gemm_simt: CTAs share tiles of C along K, so that all of them have the same work.
-
-In rounds of one tile for every place on the device the last round seldom fills it. So the first tiles, of more than one
-round and less than two, are cut into equal shares, one for each place; the others follow in whole rounds. A share that
-begins within a tile leaves its sums of that tile in memory, and the CTA that has the tile's first step adds them.
-"""
+"""Stream-K (gemm/stream_k.py) in gemm_simt: how many steps it counts, its order of tiles, and its work as a table."""
 
 from __future__ import annotations
 

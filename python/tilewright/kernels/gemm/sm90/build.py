@@ -1,166 +1,28 @@
-"""Plans of the Hopper kernel: TMA into swizzled shared memory, wgmma out of it. Twin of kernels/gemm_sm90.cuh.
-
-The numbers that the kernel needs of a layout in shared memory (boxes, distances, the fields of descriptors) are found
-here, and a layout that TMA does not write is refused.
-"""
+"""Plans of the Hopper kernel: TMA into swizzled shared memory, wgmma out of it. Twin of kernels/gemm_sm90.cuh."""
 
 from __future__ import annotations
 
-import functools
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tilewright import _core
-from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import numeric_type
-from tilewright.kernels.common.plan_value import Kind, Positive, counts, unchanging
+from tilewright.kernels.common.plan_value import Kind, Natural, Positive, counts, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand, majors_of, shared_operand
+from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.numeric import Numeric
 
-SPAN = 128  # bytes of a row of a box: the swizzle's span
-ATOM_ROWS = 64  # of wgmma
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes", "columns")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
-
-
-class SharedOperand(NamedTuple):
-    """A layout (rows, bK, stages) of A or B in shared memory, as TMA and wgmma see it. Bytes.
-
-    A stage consists of `boxes`, one behind the other, which TMA writes; for wgmma 64 rows are `block_bytes` from the
-    next 64, K elements of an instruction `step_bytes` from the next, and descriptors have `leading` and `stride`.
-    """
-
-    k_major: bool
-    rows: int
-    box: tuple[int, int]  # extents in elements: contiguous mode, other mode
-    boxes: int
-    box_bytes: int
-    block_bytes: int
-    step_bytes: int
-    leading: int
-    stride: int
-
-    @property
-    def stage_bytes(self) -> int:
-        return self.boxes * self.box_bytes
-
-    def last_box(self, rows: int) -> tuple[int, int]:
-        """The box of the last tile of a tensor with so many rows: in eights of those inside.
-
-        >>> from tilewright import BFloat16
-        >>> shared_operand(smem_layout(BFloat16, 128, 64, 4, True), BFloat16, 128, 64, True, 2).last_box(257)
-        (64, 8)
-        """
-        return self.box[0], 8 * -(-self._last(rows) // (8 * self.boxes)) if self.k_major else self.box[1]
-
-    def _last(self, rows: int) -> int:
-        """The rows of the last tile that are inside."""
-        return (rows - 1) % self.rows + 1
-
-    def is_ragged(self, rows: int, beside: int) -> bool:
-        """Whether tiles reach so far over the end that boxes are smaller or fewer there.
-
-        `beside`: tiles of a cluster, of which some may have nothing inside.
-        """
-        step = 8 * self.boxes if self.k_major else self.rows // self.boxes
-        return -(-self._last(rows) // step) * step < self.rows or -(-rows // self.rows) % beside != 0
-
-    def brought(self, rows: int, tiles: int, ragged: bool) -> list[tuple[int, int]]:
-        """How many boxes of how many bytes are brought of all of `tiles` for one step along K."""
-        if not ragged:
-            return [(tiles * self.boxes, self.box_bytes)]
-        whole = -(-rows // self.rows) - 1
-        last = self.boxes if self.k_major else -(-self._last(rows) // (self.rows // self.boxes))
-        return [(whole * self.boxes, self.box_bytes), (last, self.last_box(rows)[1] * SPAN)]
-
-    def device_type(self, dtype: type[Numeric], ragged: bool) -> str:
-        """The type that kernels/tilewright/sm90_operand.cuh has for it."""
-        numbers = (self.rows, self.boxes, self.box_bytes, self.block_bytes, self.step_bytes, self.leading, self.stride)
-        flags = f"1, {str(ragged).lower()}" if ragged else "1"
-        return (
-            f"Sm90Operand<{numeric_type(dtype)}, {str(self.k_major).lower()}, {', '.join(map(str, numbers))}, {flags}>"
-        )
-
-
-@functools.lru_cache(maxsize=1024)
-def smem_layout(dtype: type[Numeric], rows: int, bK: int, stages: int, k_major: bool) -> Any:
-    """(rows, bK, stages): rows of 128 bytes, swizzled, along K or along M or N.
-
-    >>> from tilewright import Float16
-    >>> smem_layout(Float16, 128, 64, 4, True)
-    S<3,3,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))
-    """
-    from tilewright.cute.atoms.smem_layout import SmemLayoutAtomKind, make_smem_layout_atom
-
-    kind = SmemLayoutAtomKind.K_SW128 if k_major else SmemLayoutAtomKind.MN_SW128
-    # MN-major: a box has all of K, so K goes before the rows.
-    return _core.tile_to_shape(
-        make_smem_layout_atom(kind, dtype), (rows, bK, stages), (0, 1, 2) if k_major else (1, 0, 2)
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_major: bool, sharers: int) -> SharedOperand:
-    """What a layout in shared memory is for TMA and wgmma, where `sharers` CTAs bring a tile together.
-
-    LayoutError where it is not what TMA writes; the first element that lies elsewhere is named.
-    """
-    import numpy as np
-
-    from tilewright.cute.atoms.wgmma_layout import tma_offsets
-
-    extents = tuple(int(_core.size(layout, mode=[mode])) for mode in range(_core.rank(layout.shape)))
-    if len(extents) != 3 or extents[:2] != (rows, bK):
-        raise LayoutError(
-            f"gemm_sm90: {layout} in shared memory has the extents {text(extents)}, but a tile and the stages are "
-            f"({rows},{bK},stages); use make_smem_layout_atom and tile_to_shape"
-        )
-    size = dtype.bits // 8
-    inner = SPAN // size
-    boxes = sharers if k_major else rows // inner
-    if k_major:
-        box = (inner, rows // sharers)
-        block, step, leading, stride = ATOM_ROWS * SPAN, 32, 16, 8 * SPAN
-    else:
-        box = (inner, bK)
-        leading = bK * SPAN
-        block = ATOM_ROWS // inner * leading
-        step, stride = 16 * SPAN, 8 * SPAN
-    operand = SharedOperand(k_major, rows, box, boxes, box[1] * SPAN, block, step, leading, stride)
-    written = tma_offsets(inner, boxes * box[1], size, SPAN)
-    offsets = written if k_major else written.reshape(boxes, bK, inner).transpose(0, 2, 1).reshape(rows, bK)
-    found = np.asarray(layout.offsets())
-    stages = len(found) // (rows * bK)
-    found = found.reshape(rows, bK, stages, order="F")
-    expected = offsets[:, :, None] + rows * bK * np.arange(stages)
-    if (found != expected).any():
-        row, k, stage = (int(i) for i in np.argwhere(found != expected)[0])
-        error = LayoutError(
-            f"gemm_sm90: in shared memory as {layout} element ({row},{k}) of stage {stage} lies at "
-            f"{found[row, k, stage]}, but TMA puts it at {expected[row, k, stage]}; use make_smem_layout_atom with "
-            f"{'K_SW128' if k_major else 'MN_SW128'} and tile_to_shape"
-        )
-        error.counterexample = (row, k, stage)
-        raise error
-    return operand
-
-
-def majors_of(op: Any) -> tuple[bool, bool]:
-    """Whether A and B lie along K in shared memory, for an operation of wgmma; A for registers does not."""
-    from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode, OperandSource
-
-    in_shared = op.a_src is OperandSource.SMEM
-    return in_shared and op.a_major_mode is OperandMajorMode.K, op.b_major_mode is OperandMajorMode.K
 
 
 def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
@@ -192,6 +54,8 @@ class GemmSm90(GemmPlan):
     - `store_buffers`: boxes of a consumer that are in shared memory at a time
     - `workers`: CTAs that stay and take tile after tile
     - `group`: tiles along M that are taken together before the next ones along N
+    - `stream_k_ctas`: CTAs that stay and whose clusters share tiles along K, so that all have the same work (stream-K);
+      0: none do
     """
 
     smem_a: SharedOperandLayout
@@ -203,6 +67,7 @@ class GemmSm90(GemmPlan):
     store_buffers: Positive = 2
     workers: Positive = 132
     group: Positive = 8
+    stream_k_ctas: Natural = 0
 
     def require_layouts(self) -> None:
         from tilewright.kernels.gemm.sm90.conditions import require_fields
@@ -277,10 +142,40 @@ class GemmSm90(GemmPlan):
         p, (bM, bN, _) = self.problem, self.tiler_mnk
         return -(-p.m // (bM * self.cluster_mn[0])), -(-p.n // (bN * self.cluster_mn[1]))
 
+    @property
+    def stream_k(self) -> StreamK:
+        """The shares that clusters have of the tiles."""
+        return self._shares(self.stream_k_ctas)
+
+    def _shares(self, ctas: int) -> StreamK:
+        count = math.prod(self.tiles()) * self.problem.batches
+        return StreamK(max(ctas // self.cluster, 1), count, -(-self.problem.k // self.tiler_mnk[2]))
+
+    def for_problem(self, problem: GemmProblem) -> GemmSm90:
+        """The plan for other sizes; tiles are shared where the kernel can count their steps."""
+        if self.stream_k_ctas == 0:
+            return self.replace(problem=problem)
+        whole = self.replace(problem=problem, stream_k_ctas=0)
+        is_counted = whole._shares(self.stream_k_ctas).is_counted
+        return whole.replace(stream_k_ctas=self.stream_k_ctas) if is_counted else whole
+
+    @property
+    def stream_k_tiles(self) -> int:
+        """The tiles that CTAs share along K, those of a cluster that lie outside of C included."""
+        return self.stream_k.shared * self.cluster if self.stream_k_ctas else 0
+
+    @property
+    def scratch(self) -> tuple[int, int]:
+        """As GemmPlan.scratch: of each CTA that shares tiles a flag for each consumer, and the sums of a tile."""
+        sums = math.prod(self.tiler_mnk[:2]) * int(self.problem.acc_type.bits) // 8
+        return 4 * self.consumers * self.stream_k_ctas, sums * self.stream_k_ctas
+
     def grid(self) -> tuple[int, int, int]:
         count = math.prod(self.tiles()) * self.problem.batches
         if self.split_k > 1:  # such a cluster has one tile
             return count * self.cluster, 1, 1
+        if self.stream_k_ctas:
+            return self.stream_k_ctas, 1, 1
         return min(count, max(self.workers // self.cluster, 1)) * self.cluster, 1, 1
 
     def _name_expression(self) -> str:
@@ -290,11 +185,12 @@ class GemmSm90(GemmPlan):
             self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.split_k, len(p.batch),
             STORES.index(self.store), self.store_buffers,
         )  # fmt: skip
+        last = f", {self.promote}, true" if self.stream_k_ctas else self._last_argument
         return (
             f"gemm_sm90<GemmSm90<{a.device_type(p.a_type, ragged[0])}, "
             f"{b.device_type(p.b_type, ragged[1])}, {numeric_type(p.acc_type)}, "
             f"{epilogue_type(p)}, Tile<{', '.join(map(str, self.tiler_mnk))}>, {', '.join(map(str, flags))}"
-            f"{self._last_argument}>>"
+            f"{last}>>"
         )
 
     # ---- the kernel's parameter ----
@@ -321,7 +217,10 @@ class GemmSm90(GemmPlan):
             min(self.tile_run, tiles_m), *p.batch, 0, *has[0], 0, *has[1], 0,
         ]  # fmt: skip
         params = maps + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
-        return params + bytes(-len(params) % 64)
+        params += bytes(-len(params) % 64)
+        if self.stream_k_ctas == 0:
+            return params
+        return params.ljust(self._stream_k_at, b"\0") + bytes(16) + self.stream_k.packed() + bytes(20)
 
     @property
     def _maps_of_operands(self) -> tuple[list[tuple[int, int, int]], int]:
@@ -337,7 +236,17 @@ class GemmSm90(GemmPlan):
         found = [(2, out, 0)]
         if p.epilogue.bias is not None:
             found.append((3, out + 8 + 8 * len(p.c_strides) + bias_offset(p), 0))
+        if self.stream_k_ctas:
+            found += [(5, self._stream_k_at, 0), (4, self._stream_k_at + 8, 0)]
         return found
+
+    @property
+    def _stream_k_at(self) -> int:
+        """Where the parameter says what clusters share: behind all that it has besides."""
+        p, begin = self.problem, self._maps_of_operands[1]
+        store = 128 + 8 + 8 * len(p.c_strides) + len(pack_epilogue(p, 0)) + 8
+        words = 4 * (5 + 3 * (len(p.batch) + 1))
+        return begin + -(-store // 64) * 64 + -(-words // 64) * 64
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
         maps, end = self._maps_of_operands
@@ -361,6 +270,11 @@ class GemmSm90(GemmPlan):
                 f"{self.threads} threads",
                 f"  multiply   {op.instruction}, {self.consumers} consumers, {way}: {self.tiled_mma.thr_layout_vmnk}",
                 *self._promotion_text,
+                *(
+                    [f"  stream-K   {self.stream_k_ctas} CTAs share {self.stream_k_tiles} tiles along K"]
+                    if self.stream_k_ctas
+                    else []
+                ),
                 f"  load       TMA, {self.stages} stages, {self.shared_bytes} bytes of shared memory",
                 f"  A          {self.smem_a}",
                 f"  B          {self.smem_b}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,12 @@ from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
-from tilewright.kernels.gemm.sm90.build import (
-    ATOM_ROWS,
-    N_EXTENTS,
-    SPAN,
-    GemmSm90,
-    majors_of,
-    smem_layout,
-)
+from tilewright.kernels.gemm.sm90.build import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
 from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, smem_stages, store_for
+from tilewright.kernels.gemm.sm90.cost import cost as expected
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
+from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:
@@ -144,8 +141,40 @@ def plan_of(
         store_buffers=config.buffers,
         workers=facts.multiprocessors * config.resident,
         group=_group(p, bM, numbers),
+        stream_k_ctas=config.stream_k_ctas,
     )
     return with_promotion(plan, promotion_by_wgmma(plan, facts))
+
+
+def _with_shares(
+    costs: list[tuple[Config, Cost]], problem: GemmProblem, facts: DeviceFacts, numbers: Sm90Configs
+) -> list[tuple[Config, Cost]]:
+    """The configurations that may be much faster if tiles are shared along K: whose last wave is nearly empty."""
+    steps, found = -(-problem.k * problem.a_type.bits // (8 * SPAN)), []
+    limit = numbers.shared_gain * min(cost.seconds for _, cost in costs)
+    for config, cost in costs:
+        alone = config.split_k == config.resident == 1 and not config.ping_pong and config.consumers <= 2
+        if not alone or steps < numbers.shared_steps or cost.filled >= numbers.shared_full * cost.waves:
+            continue
+        cluster = math.prod(config.cluster)
+        workers, tiles = facts.multiprocessors // cluster, round(cost.filled * facts.multiprocessors / cluster)
+        shares = StreamK(workers, tiles, steps)
+        if cluster > 2 or not shares.is_counted or shares.parts_of_one > numbers.shared_parts:
+            continue
+        if cost.without("last wave") < limit:
+            shared = config._replace(stream_k_ctas=workers * cluster)
+            found.append((shared, config_cost(shared, problem, facts)))
+    return found
+
+
+def _rank(stream_k_ctas: int, cost: Cost, numbers: Sm90Configs) -> float:
+    """By what configurations are sorted: their time, of which sharing must save so much that it is clear."""
+    return cost.seconds / numbers.shared_gain if stream_k_ctas else cost.seconds
+
+
+def rank(plan: GemmSm90, facts: DeviceFacts) -> float:
+    """By what plans for a problem and for C transposed are compared: see `_rank`."""
+    return _rank(plan.stream_k_ctas, expected(plan, facts), Sm90Configs.of(facts))
 
 
 def _ranked(
@@ -162,7 +191,8 @@ def _ranked(
     configs = numbers.configs + numbers.of_few if few else numbers.configs
     configs = tuple(config for config in configs if not alone or config.cluster == (1, 1))
     costs = [(config, config_cost(config, problem, facts)) for config in configs]
-    for config, cost in sorted(costs, key=lambda found: found[1].seconds):
+    costs += _with_shares(costs, problem, facts, numbers)
+    for config, cost in sorted(costs, key=lambda found: _rank(found[0].stream_k_ctas, found[1], numbers)):
         plan = plan_of(config, problem, k_major, alignments, facts)
         if plan is not None:
             yield plan, cost

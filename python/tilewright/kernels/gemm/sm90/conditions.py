@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm90.build import GemmSm90
     from tilewright.numeric import Numeric
@@ -26,7 +29,7 @@ MOST = 1 << 31  # coordinates of boxes have 32 bits
 def require_fields(plan: GemmSm90) -> None:
     """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
     from tilewright.cute.atoms.mma_warpgroup import OperandSource, WarpgroupMmaOp
-    from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, BY_BOXES, MAX_CLUSTER, N_EXTENTS, SPAN, majors_of
+    from tilewright.kernels.gemm.sm90.build import BY_BOXES, MAX_CLUSTER, N_EXTENTS
 
     def refuse(what: str) -> None:
         raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")
@@ -73,6 +76,8 @@ def require_fields(plan: GemmSm90) -> None:
         )
     if plan.split_k > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
+    if plan.stream_k_ctas:
+        _require_stream_k(plan, refuse)
     for name, rows, k_major, sharers in (
         ("bM", bM, majors[0], plan.cluster_mn[1]),
         ("bN", bN, majors[1], plan.cluster_mn[0]),
@@ -106,6 +111,26 @@ def require_fields(plan: GemmSm90) -> None:
         held = int(_core.size(layout)) // (rows * bK)
         if held != plan.stages:
             refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
+
+
+def _require_stream_k(plan: GemmSm90, refuse: Callable[[str], None]) -> None:
+    """Where tiles cannot be shared along K."""
+    ctas = plan.stream_k_ctas
+    if plan.split_k > 1 or plan.ping_pong:
+        refuse(f"stream_k_ctas is {ctas}, but CTAs of a split and those in ping-pong share no tiles; use 0")
+    if ctas % plan.cluster:
+        refuse(
+            f"stream_k_ctas is {ctas}, but whole clusters of {plan.cluster} CTAs share tiles; use a multiple of "
+            f"{plan.cluster}"
+        )
+    if ctas > plan.workers:
+        refuse(f"stream_k_ctas is {ctas}, but CTAs that share tiles stay, which {plan.workers} do; use at most as many")
+    shares = plan.stream_k
+    if not shares.is_counted:
+        refuse(
+            f"{shares.workers} clusters share {shares.shared} tiles of {shares.steps} steps, but the kernel counts "
+            "their steps up to 2^31; use stream_k_ctas=0"
+        )
 
 
 @functools.cache
@@ -165,8 +190,6 @@ def refusal(
 
 def store_of(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, alignment: int, paired: bool) -> str:
     """How C can be stored: "boxes", "columns", "pairs" or "singles". `paired`: A comes from registers."""
-    from tilewright.kernels.gemm.sm90.build import SPAN
-
     p, size = problem, problem.c_type.bits // 8
     modes = list(zip((p.n, p.m, *p.batch), (p.c_strides[1], p.c_strides[0], *p.c_strides[2:]), strict=True))
     along_m = p.n > 1 and p.c_strides[1] != 1
@@ -190,8 +213,6 @@ def store_of(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: in
 
 def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, function: str) -> None:
     """ValueError naming the operand, where the strides or addresses are none that the plan takes."""
-    from tilewright.kernels.gemm.sm90.build import majors_of
-
     p, op = plan.problem, plan.tiled_mma.op
     majors = majors_of(op)
     names = ("mB", "mA") if plan.swapped else ("mA", "mB")

@@ -7,12 +7,15 @@ the multiprocessor, and those in which the L2 gives them. SM90_MODEL in a device
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.build import BY_BOXES, SPAN, beside_stages
+from tilewright.kernels.gemm.sm90.build import BY_BOXES, beside_stages
 from tilewright.kernels.gemm.sm90.conditions import store_of
+from tilewright.kernels.gemm.sm90.shared_operand import SPAN
+from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class Config(NamedTuple):
     resident: int = 1  # CTAs of a multiprocessor
     stages: int = 8  # at most
     buffers: int = 2  # boxes of C of a consumer
+    stream_k_ctas: int = 0  # CTAs whose clusters share tiles along K; 0: none do
 
 
 class Sm90Configs(Section):
@@ -50,6 +54,10 @@ class Sm90Configs(Section):
     many_rows: int
     group_rows: int
     broken_stages: int
+    shared_full: float
+    shared_steps: int
+    shared_parts: int
+    shared_gain: float
 
 
 class Sm90Model(Section):
@@ -79,6 +87,9 @@ class Sm90Model(Section):
     starving: float
     quads: float
     fetched: float
+    part: float
+    joining: float
+    l2_bytes: float
 
 
 def smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store: str) -> int:
@@ -120,7 +131,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     steps = -(-steps // config.split_k)
     rounded_m, rounded_n = -(-p.m // (bM * cM)) * cM, -(-p.n // (bN * cN)) * cN
     tiles = rounded_m * rounded_n * p.batches * config.split_k
-    waves = -(-tiles // (sms * config.resident))
+    waves: float = -(-tiles // (sms * config.resident))
     together = max(min(config.resident, -(-tiles // sms)), 1)  # CTAs that a multiprocessor really has
     multiply, shared = bM * bN / 32, bM + bM * bN / 64
     broken = [model.broken_rows if _breaks(strides, p) else 1.0 for strides in (p.a_strides, p.b_strides)]
@@ -142,12 +153,26 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     moved: float = p.batches * size * (p.m * p.k + p.n * p.k) + p.batches * p.m * p.n * p.c_type.bits // 8
     useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
     moved *= 1 + model.unused * (1 - useful)
-    if tiles < model.starving * sms:
+    joined = 0.0
+    if config.stream_k_ctas:
+        shares = StreamK(config.stream_k_ctas // (cM * cN), tiles // (cM * cN), steps)
+        waves = shares.longest / steps + (shares.tiles - shares.shared) / shares.workers
+        parts, moving = shares.parts_of_one, 4 * bM * bN / model.part
+        # A share's sums are left once, and those of others are added; more tiles may be stored than are multiplied.
+        joined = (parts > 0) * moving + parts * (model.joining + moving)
+        joined += stored * (math.ceil(waves) - waves)
+        # Shares are at other steps of their tiles: what of A and B the L2 does not hold until then is read again.
+        group = max(min(Sm90Configs.of(facts).group_rows // (bM * cM), rounded_m // cM), 1)
+        held = (bM * cM * min(group, shares.shared) + bN * cN * -(-shares.shared // group)) * size * p.k
+        again = shares.shared * cM * cN * steps * fetch * model.ingest * max(1 - model.l2_bytes / held, 0)
+        moved += again
+    elif tiles < model.starving * sms:
         moved *= 1 + model.starved
     each, clocks = 1 / model.clock, together * steps / model.clock
     return Cost(
         launch=model.launch + (model.split * each if config.split_k > 1 else 0),
         start=start * each,
+        joined=joined * each,
         waves=waves,
         filled=tiles / (sms * together),
         multiply=clocks * multiply,
@@ -168,5 +193,8 @@ def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
     """The time that a plan is expected to take on a device."""
     bM, bN, _ = plan.tiler_mnk
     resident = max(plan.workers // facts.multiprocessors, 1)
-    config = Config(bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages)
+    config = Config(
+        bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages,
+        stream_k_ctas=plan.stream_k_ctas,
+    )  # fmt: skip
     return config_cost(config, plan.problem, facts)

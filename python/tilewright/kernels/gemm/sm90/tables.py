@@ -13,7 +13,8 @@ import numpy as np
 from tilewright import _core
 from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
 from tilewright.kernels.gemm.partitions import by_modes, operand_indices, tile_coordinates
-from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, SPAN, GemmSm90, SharedOperand
+from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand
 from tilewright.kernels.gemm.tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
 from tilewright.numeric import TFloat32
 
@@ -37,7 +38,7 @@ def tables(plan: GemmSm90) -> GemmTables:
         mma=mma,
         store=_store_table(plan, mma.c_coord),
         pipeline=Pipeline(plan.stages, plan.stages - 2, 0, -1, 0) if plan.stages > 2 else Pipeline(2, 1),
-        work=_split_work(plan) if plan.split_k > 1 else None,
+        work=_split_work(plan) if plan.split_k > 1 else _shared_work(plan) if plan.stream_k_ctas else None,
         promote=plan.promote,
         rounding="tf32_rna" if p.a_type is TFloat32 else None,
     )
@@ -181,3 +182,37 @@ def _split_work(plan: GemmSm90) -> IntArray:
         for rank in range(plan.split_k)
     ]
     return np.array(units, np.int32)
+
+
+def _shared_work(plan: GemmSm90) -> IntArray:
+    """The tiles of C in the order of the kernel's numbers, those that clusters share in parts along K.
+
+    Of a cluster's tiles, which have the same parts, those outside of C are left out.
+    """
+    shares = plan.stream_k
+    rest = np.arange(shares.shared, shares.tiles)
+    whole = np.stack([rest, np.zeros_like(rest), np.full_like(rest, shares.steps)], axis=-1)
+    units = np.concatenate([np.array(shares.parts, np.int64).reshape(-1, 3), whole])
+    m, n, matrix = _places(plan, units[:, 0])
+    (along_m, along_n), (bM, bN, _), p = plan.cluster_mn, plan.tiler_mnk, plan.problem
+    beside_n, beside_m = (x.ravel() for x in np.indices((along_n, along_m)))
+    tiles = np.stack(
+        [
+            m[:, None] * along_m + beside_m,
+            n[:, None] * along_n + beside_n,
+            *(np.broadcast_to(x[:, None], (len(x), along_m * along_n)) for x in (matrix, units[:, 1], units[:, 2])),
+        ],
+        axis=-1,
+    )
+    inside = (tiles[..., 0] * bM < p.m) & (tiles[..., 1] * bN < p.n)
+    return np.ascontiguousarray(tiles[inside], np.int32)
+
+
+def _places(plan: GemmSm90, tile: Any) -> tuple[Any, Any, Any]:
+    """Where in C the tiles of these numbers are, as place_of of the kernel says: along M, N and the batch."""
+    tiles_m, tiles_n = plan.tiles()
+    group = min(plan.tile_run, tiles_m)
+    matrix, tile = np.divmod(tile, tiles_m * tiles_n)
+    first, within = np.divmod(tile, group * tiles_n)
+    rows = np.minimum(group, tiles_m - first * group)
+    return first * group + within % rows, within // rows, matrix

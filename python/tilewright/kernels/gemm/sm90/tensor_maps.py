@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, SPAN
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN
 from tilewright.numeric import BFloat16, Float16, Float32, Int32, TFloat32
 
 if TYPE_CHECKING:
