@@ -2,6 +2,7 @@
 //
 //   kBoxes        through shared memory, in boxes that the copy engine writes: C contiguous along N, rows aligned
 //   kBoxesAlongM  the same for C contiguous along M: paired rows (sm90_rows.cuh) and elements of 4 bytes
+//   kLines        through shared memory, by the warps themselves, in lines (sm90_lines.cuh): C contiguous along N
 //   kPairs        two elements next to each other at once, from the registers
 //   kSingles      element by element: any strides
 //
@@ -16,20 +17,15 @@
 #include "tilewright/ldmatrix.cuh"
 #include "tilewright/shared_access.cuh"
 #include "tilewright/sm90_bias.cuh"
+#include "tilewright/sm90_lines.cuh"
 #include "tilewright/sm90_rows.cuh"
+#include "tilewright/stmatrix.cuh"
 #include "tilewright/tma.cuh"
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
 
-enum StoreKind { kSingles = 0, kPairs = 1, kBoxes = 2, kBoxesAlongM = 3 };
-
-// Four matrices of 8 x 8 elements of 16 bits from the registers of a warp; each lane names a row of 16 bytes.
-__device__ inline void stmatrix_x4(unsigned row, const unsigned (&r)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]), "r"(r[1]),
-               "r"(r[2]), "r"(r[3])
-               : "memory");
-}
+enum StoreKind { kSingles = 0, kPairs = 1, kBoxes = 2, kBoxesAlongM = 3, kLines = 4 };
 
 // Tiles of kColumns columns and of kBlocks blocks of rows of a consumer, kStep rows from one block to the next.
 template <class EpilogueType, int kBatch, int kKind, int kBuffers, int kConsumers, int kColumns, int kBlocks, int kStep,
@@ -42,16 +38,18 @@ struct Sm90Store {
   using Bias = Sm90Bias<Epilogue, kColumns, kBlocks, kStep, Rows::kNext>;
   static constexpr int kOutBytes = sizeof(Out);
   static constexpr bool kByBoxes = kKind == kBoxes || kKind == kBoxesAlongM;
-  static_assert(kPaired ? kOutBytes == 4 || !kByBoxes : kKind != kBoxesAlongM);
+  static_assert(kPaired ? kKind != kLines && (kOutBytes == 4 || !kByBoxes) : kKind != kBoxesAlongM);
   // Of 64 rows in rows of 128 bytes, swizzled; along M: two of 32 rows in as many columns, one behind the other.
   static constexpr int kBoxColumns = 128 / kOutBytes;
   static constexpr int kBoxBytes = 64 * 128;
   static constexpr int kParts = kKind == kBoxesAlongM ? 2 : 1;
-  static constexpr int kBytes = kByBoxes ? kConsumers * kBuffers * kBoxBytes : 16;
+  static constexpr int kHeld = kKind == kLines ? 2 : kByBoxes ? kBuffers : 0;  // boxes of a consumer
+  static constexpr int kBytes = kHeld > 0 ? kConsumers * kHeld * kBoxBytes : 16;
   static constexpr int kGroups = kBoxColumns / 8;  // units of a box
   static constexpr int kCount = kUnits / kGroups;  // boxes
   static constexpr int kUnitsOfBlock = kColumns / 8;
   static constexpr bool kBrings = kByBoxes && Epilogue::kReads;
+  static constexpr bool kHasC = kHeld > 0 && Epilogue::kReads;  // boxes have C before they are filled
 
   struct Params {
     TensorMap map;
@@ -84,7 +82,7 @@ struct Sm90Store {
 
   __device__ Sm90Store(const Params& p, unsigned char* boxes, Shared& shared, int which)
       : params(p),
-        buffers(boxes + which * kBuffers * kBoxBytes),
+        buffers(boxes + which * kHeld * kBoxBytes),
         brought(shared.brought[which]),
         consumer(which),
         leader(threadIdx.x % 128 == 0),
@@ -121,6 +119,11 @@ struct Sm90Store {
       static_assert(kUnits % kGroups == 0 && (kUnitsOfBlock % kUnits == 0 || kUnits % kUnitsOfBlock == 0));
 #pragma unroll
       for (int i = 0; i < kCount; ++i) box(acc, part, i);
+    } else if constexpr (kKind == kLines) {
+      static_assert(kUnitsOfBlock % kUnits == 0 || kUnits % kUnitsOfBlock == 0);
+      constexpr int kRun = kUnits < kUnitsOfBlock ? kUnits : kUnitsOfBlock;
+#pragma unroll
+      for (int i = 0; i < kUnits; i += kRun) run<kRun>(acc, part, i);
     } else {
 #pragma unroll
       for (int i = 0; i < kUnits; ++i) {
@@ -140,6 +143,13 @@ struct Sm90Store {
   // The first row and column of C of a unit.
   __device__ static int row_of(const Part& part, int i) { return part.m + (part.first + i) / kUnitsOfBlock * kStep; }
   __device__ static int column_of(const Part& part, int i) { return part.n + (part.first + i) % kUnitsOfBlock * 8; }
+
+  __device__ int64 offset_of(const Part& part, int m, int n) const {
+    int64 offset = m * params.strides[0] + n * params.strides[1];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) offset += part.batch[i] * params.strides[2 + i];
+    return offset;
+  }
 
   // Part `half` of box i in C.
   __device__ static BoxAt<2 + kBatch> place(const Part& part, int i, int half) {
@@ -172,27 +182,40 @@ struct Sm90Store {
     return result;
   }
 
-  // What follows puts a box's units, from `first` on, into shared memory. The thread's first column in the tile is
-  // `left`, that of the box included.
+  // What follows puts units, kFilled from `first` on, into a box. Their first column of the thread in the tile is `left`.
+  template <int kFilled, class Acc, int kAcc>
+  __device__ void fill(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
+    if constexpr (kOutBytes == 1) {
+      fill_bytes<kFilled>(acc, buffer, first, block, left);
+    } else if constexpr (kOutBytes == 2) {
+      fill_by_matrices<kFilled>(acc, buffer, first, block, left);
+    } else if constexpr (kKind == kBoxesAlongM) {
+      fill_along_m(acc, buffer, first, block, left);
+    } else {
+      fill_by_words<kFilled>(acc, buffer, first, block, left);
+    }
+  }
 
-  template <class Acc, int kAcc>
+  // Where there is an odd number, the last one once more behind it.
+  template <int kFilled, class Acc, int kAcc>
   __device__ void fill_by_matrices(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
     const int lane = threadIdx.x % 32;
     const unsigned rows = buffer + threadIdx.x % 128 / 32 * 16 * 128;  // the 16 of this warp
 #pragma unroll
-    for (int j = 0; j < kGroups; j += 2) {
+    for (int j = 0; j < kFilled; j += 2) {
       const unsigned at = rows + (lane % 16) * 128 + (((j + lane / 16) ^ lane % 8) << 4);
       unsigned packed[4] = {};
-      if constexpr (kBrings) ldmatrix<false>(packed, at);
+      if constexpr (kHasC) ldmatrix<false>(packed, at);
 #pragma unroll
       for (int k = 0; k < 4; ++k) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
-        const int sum = 4 * (first + j + k / 2) + k % 2 * 2;
+        const int unit = j + k / 2 < kFilled ? j + k / 2 : j;
+        const int sum = 4 * (first + unit) + k % 2 * 2;
         if constexpr (Epilogue::kPlain) {  // finished() would do the same, but takes longer to compile
           packed[k] = convert_pair<Out>(convert<Compute>(acc[sum]), convert<Compute>(acc[sum + 1]));
         } else {
           static_assert(sizeof(Vector<Out, 2>) == 4);  // for NVRTC 12 it has no size before it is asked for
           const auto c = __builtin_bit_cast(Vector<Out, 2>, packed[k]);
-          const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, k % 2, left + (j + k / 2) * 8));
+          const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, k % 2, left + unit * 8));
           packed[k] = convert_pair<Out>(value.at[0], value.at[1]);
         }
       }
@@ -202,8 +225,8 @@ struct Sm90Store {
 
   // Two columns at once. Of the four rows of half a warp two and two are in the same banks, which are rows next to each
   // other, or paired 16 apart: there one of the lanes is two units ahead.
-  template <class Acc, int kAcc>
-  __device__ void fill(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
+  template <int kFilled, class Acc, int kAcc>
+  __device__ void fill_by_words(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
     const int lane = threadIdx.x % 32, own = row();
     const bool is_ahead = lane / (kPaired ? 8 : 4) % 2 != 0;
     // Of the unit j of a row the 16 bytes are 2 j + lane % 4 / 2, swizzled: j changes bits 5 and 6 of the address.
@@ -212,15 +235,36 @@ struct Sm90Store {
     const unsigned lower = kPaired ? (upper + 128) ^ 16 : upper + 1024;  // its second row
 #pragma unroll
     for (int j = 0; j < kGroups; ++j) {
-      const int left_of = left + (is_ahead ? j ^ 2 : j) * 8;
+      // Behind the last unit, the first once more.
+      const int here = j < kFilled ? j : 0, there = (j ^ 2) < kFilled ? j ^ 2 : 0;
+      const int left_of = left + (is_ahead ? there : here) * 8;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int sum = 4 * (first + j) + 2 * half, other = 4 * (first + (j ^ 2)) + 2 * half;
+        const int sum = 4 * (first + here) + 2 * half, other = 4 * (first + there) + 2 * half;
         const unsigned at = (half == 0 ? upper : lower) ^ j * 32;
         Vector<Out, 2> c{};
-        if constexpr (kBrings) c = load_shared_at<Out, 2>(at);
+        if constexpr (kHasC) c = load_shared_at<Out, 2>(at);
         const auto value = finished(is_ahead ? acc[other] : acc[sum], is_ahead ? acc[other + 1] : acc[sum + 1], c,
                                     bias.at(block, half, left_of));
+        store_shared_at(at, Vector<Out, 2>{convert<Out>(value.at[0]), convert<Out>(value.at[1])});
+      }
+    }
+  }
+
+  // Two bytes at once: the eight rows lie in different banks.
+  template <int kFilled, class Acc, int kAcc>
+  __device__ void fill_bytes(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
+    const int own = row();
+    const unsigned upper = buffer + own * 128 + (own % 8 << 4) + column();
+#pragma unroll
+    for (int j = 0; j < kFilled; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int sum = 4 * (first + j) + 2 * half;
+        const unsigned at = (upper + half * 1024) ^ (j / 2 << 4) ^ (j % 2 << 3);
+        Vector<Out, 2> c{};
+        if constexpr (kHasC) c = load_shared_at<Out, 2>(at);
+        const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, half, left + j * 8));
         store_shared_at(at, Vector<Out, 2>{convert<Out>(value.at[0]), convert<Out>(value.at[1])});
       }
     }
@@ -270,13 +314,7 @@ struct Sm90Store {
     }
     const int first = i * kGroups, block = (part.first + first) / kUnitsOfBlock;
     const int left = column_of(part, first) - part.n + column();  // in the tile
-    if constexpr (kOutBytes == 2) {
-      fill_by_matrices(acc, shared_address(buffer), first, block, left);
-    } else if constexpr (kKind == kBoxesAlongM) {
-      fill_along_m(acc, shared_address(buffer), first, block, left);
-    } else {
-      fill(acc, shared_address(buffer), first, block, left);
-    }
+    fill<kGroups>(acc, shared_address(buffer), first, block, left);
     fence_async_proxy();
     named_barrier_sync(1 + consumer, 128);
     if (leader) {
@@ -297,6 +335,35 @@ struct Sm90Store {
     slot.next();
   }
 
+  // Units of a block of rows, kRun from `first` on: box by box, each followed by the lines that end in it.
+  template <int kRun, class Acc, int kAcc>
+  __device__ void run(const Acc (&acc)[kAcc], const Part& part, int first) const {
+    constexpr int kBoxesOfRun = (kRun + kGroups - 1) / kGroups, kLast = kRun - (kBoxesOfRun - 1) * kGroups;
+    const int m = row_of(part, first), n = column_of(part, first), left = n - part.n + column();
+    const unsigned boxes = shared_address(buffers);
+    int64 offset = offset_of(part, m, n);
+    asm volatile("" : "+l"(offset));  // nothing of it is computed before the sums, which need the registers
+    const Sm90Lines<Out> lines{reinterpret_cast<unsigned char*>(params.out + offset), params.strides[0] * kOutBytes,
+                               params.m - m, min(params.n - n, 8 * kRun) * kOutBytes, boxes};
+    if (first >= part.count || lines.rows <= 0 || lines.bytes <= 0) return;
+#pragma unroll
+    for (int i = 0; i <= kBoxesOfRun; ++i) {
+      if (i < kBoxesOfRun && i * 128 < lines.bytes) {
+        const int at = first + i * kGroups, block = (part.first + at) / kUnitsOfBlock;
+        const unsigned box = boxes + i % 2 * kBoxBytes;
+        __syncwarp();  // what was here has been read
+        if constexpr (kHasC) lines.bring(i);
+        if constexpr (kHasC) __syncwarp();
+        if (i + 1 < kBoxesOfRun) fill<kGroups>(acc, box, at, block, left + i * kBoxColumns);
+        if (i + 1 == kBoxesOfRun) fill<kLast>(acc, box, at, block, left + i * kBoxColumns);
+        __syncwarp();
+        if (i == 0) lines.template write_ends<false>();
+      }
+      if (i * 128 < lines.bytes + 128) lines.write(i);
+    }
+    lines.template write_ends<true>();
+  }
+
   template <class Acc, int kAcc>
   __device__ void unit(const Acc (&acc)[kAcc], const Part& part, int i) const {
     const int n = column_of(part, i) + column();
@@ -306,10 +373,7 @@ struct Sm90Store {
     for (int half = 0; half < 2; ++half) {
       const int m = row_of(part, i) + row() + Rows::kNext * half;
       if (m >= params.m) continue;
-      int64 offset = m * params.strides[0] + n * params.strides[1];
-#pragma unroll
-      for (int j = 0; j < kBatch; ++j) offset += part.batch[j] * params.strides[2 + j];
-      Out* const to = params.out + offset;
+      Out* const to = params.out + offset_of(part, m, n);
       Vector<Out, 2> c{};
       if constexpr (Epilogue::kReads) {
         if (kKind == kPairs && both) {

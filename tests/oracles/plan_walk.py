@@ -11,6 +11,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from lines_walk import walk_lines
 from tilewright import _core
 from tilewright.analysis import async_access, warp_accesses
 from tilewright.analysis.layouts import sass_name
@@ -508,6 +509,9 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
             assert int(fragment[t].flat[i + 1]) * 4 == at + 4
             for k in range(-(-p.k // g.tile[2])):
                 walk.access("read A", "shared", "load", 8, (cta, k, i), t, at)
+        if plan.store == "lines":
+            walk_lines(walk, plan, g, cta, m0, n0, batch)
+            continue
         for t, i in itertools.product(range(len(sums)), range(0, sums.shape[1], 2)):
             m, n = m0 + int(sums[t, i, 0]), n0 + int(sums[t, i, 1])
             place, here = (cta, i), m < p.m and n < p.n

@@ -132,13 +132,16 @@ def test_the_address_and_rows_of_c_decide_how_it_is_stored():
         return choose(problem, (256, 256, alignment)).store
 
     assert store(problem_of(512, 512, 512, BFloat16)) == "boxes"
-    assert store(problem_of(512, 512, 512, BFloat16), 8) == "pairs"
-    assert store(problem_of(512, 512, 512, BFloat16), 2) == "singles"
-    assert store(problem_of(512, 510, 512, BFloat16, b="k")) == "pairs"
-    assert store(problem_of(512, 511, 512, BFloat16)) == "singles"
+    assert store(problem_of(512, 512, 512, BFloat16), 8) == "lines"
+    assert store(problem_of(512, 512, 512, BFloat16), 2) == "lines"
+    assert store(problem_of(512, 510, 512, BFloat16, b="k")) == "lines"
+    assert store(problem_of(512, 511, 512, BFloat16)) == "lines"
     # Rows of 508 elements in rows of 512: TMA would write the four behind them.
-    assert store(problem_of(512, 508, 512, BFloat16, pads=(0, 0, 4))) == "pairs"
+    assert store(problem_of(512, 508, 512, BFloat16, pads=(0, 0, 4))) == "lines"
     assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "singles"
+    # Rows of a few bytes are not worth a way through shared memory.
+    assert store(problem_of(512, 6, 512, BFloat16)) == "pairs"
+    assert store(problem_of(512, 7, 512, BFloat16)) == "singles"
 
 
 def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
@@ -343,8 +346,8 @@ def test_what_32_bits_cannot_count_is_refused():
         ({}, (8, 256, 256), "mA (512,512):(512,1): it begins at a multiple of 8 bytes"),
         ({"b_strides": (511, 1)}, (256, 256, 256), "mB (512,512):(511,1): its stride 511 takes 1022 bytes"),
         ({"a_strides": (1, 512)}, (256, 256, 256), "its stride along K is 512, but must be 1"),
-        ({"c_strides": (513, 1)}, (256, 256, 256), "can be stored as singles, but the plan stores boxes"),
-        ({}, (256, 256, 4), "can be stored as pairs, but the plan stores boxes"),
+        ({"c_strides": (513, 1)}, (256, 256, 256), "can be stored as lines or singles, but the plan stores boxes"),
+        ({}, (256, 256, 4), "can be stored as lines or pairs or singles, but the plan stores boxes"),
     ],
 )
 def test_tensors_that_break_what_the_plan_relies_on_are_refused(change, addresses, words):

@@ -16,6 +16,7 @@ from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals.totals import WARP, Mode, Tally, groups
 from tilewright.kernels.gemm.accesses import Lanes, Launch, by_warps, gemm_accesses
 from tilewright.kernels.gemm.sm90.build import BY_BOXES
+from tilewright.kernels.gemm.sm90.lines import lines_of_c
 from tilewright.kernels.gemm.sm90.tables import fragments_of, sum_coordinates
 
 if TYPE_CHECKING:
@@ -199,9 +200,11 @@ def _sums(plan: GemmSm90, launch: Launch) -> Integers:
 
 
 def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
-    """From registers, two neighbouring columns or one at a time; or through shared memory in boxes."""
+    """From registers, two neighbouring columns or one at a time; or through shared memory in boxes or lines."""
     if plan.store in BY_BOXES:
         return _boxes_of_c(plan, launch)
+    if plan.store == "lines":
+        return [*lines_of_c(plan, launch, _compute_bytes(plan))]
     p, side = plan.problem, launch.c
     lanes = Lanes(_sums(plan, launch)[:, ::2])
     offsets = lanes.offsets(side)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
-STORES = ("singles", "pairs", "boxes", "columns")  # as in kernels/tilewright/sm90_store.cuh
+STORES = ("singles", "pairs", "boxes", "columns", "lines")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
 
@@ -28,10 +28,10 @@ N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  #
 def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
     """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
 
-    Boxes of C, a barrier for each; the bias along N of each consumer's tile; two barriers of a split.
+    Boxes of C, and barriers; the bias along N of each consumer's tile; two barriers of a split.
     """
     e = problem.epilogue
-    boxes = consumers * buffers * ATOM_ROWS * SPAN if store in BY_BOXES else 16
+    boxes = consumers * (2 if store == "lines" else buffers * (store in BY_BOXES)) * ATOM_ROWS * SPAN or 16
     bias = bN * compute_type(problem).bits // 8 if e.bias == "n" else 16
     return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
@@ -49,9 +49,9 @@ class GemmSm90(GemmPlan):
     - `cluster_mn`: CTAs along M that share B, and along N that share A
     - `split_k`: CTAs of a cluster that share a tile along K
     - `ping_pong`: whether two consumers have tiles of their own instead of sharing one
-    - `store`: "boxes" (through shared memory and TMA), "columns" (the same of C contiguous along M), "pairs" or
-      "singles" from registers
-    - `store_buffers`: boxes of a consumer that are in shared memory at a time
+    - `store`: "boxes" (through shared memory and TMA), "columns" (the same of C contiguous along M), "lines" (through
+      shared memory by the warps, for rows that TMA does not write), "pairs" or "singles" from registers
+    - `store_buffers`: boxes of a consumer that are in shared memory at a time; of lines always two
     - `workers`: CTAs that stay and take tile after tile
     - `group`: tiles along M that are taken together before the next ones along N
     - `stream_k_ctas`: CTAs that stay and whose clusters share tiles along K, so that all have the same work (stream-K);

@@ -23,6 +23,7 @@ MAX_STRIDE = 1 << 40  # bytes
 MAX_ACCUMULATORS = 256  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
 MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
+LEAST_RUN = 64  # bytes of a row that are worth a way through shared memory
 MOST = 1 << 31  # coordinates of boxes have 32 bits
 
 
@@ -88,6 +89,10 @@ def require_fields(plan: GemmSm90) -> None:
         if rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
     by_boxes = plan.store in BY_BOXES
+    if plan.store == "lines":
+        why = _not_by_lines(p, run_columns(bM, bN, plan.split_k, plan.consumers), paired)
+        if why:
+            refuse(f"store is lines, but {why}; store pairs or singles from registers")
     if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
         refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
     if (plan.store == "columns" and not paired) or (by_boxes and paired and p.c_type.bits != 32):
@@ -188,8 +193,33 @@ def refusal(
     return None
 
 
-def store_of(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, alignment: int, paired: bool) -> str:
-    """How C can be stored: "boxes", "columns", "pairs" or "singles". `paired`: A comes from registers."""
+def run_columns(bM: int, bN: int, split_k: int, consumers: int) -> int:
+    """The columns of a row of C that a consumer finishes at a time; 0 where it finishes parts of rows of 64 blocks."""
+    if split_k == 1:
+        return bN
+    own, units = _own_units(bM, bN, split_k, consumers), bN // 8
+    whole = (bM * bN // (64 * 8 * consumers)) % own == 0 and (own % units == 0 or units % own == 0)
+    return 8 * min(own, units) if whole else 0
+
+
+def _not_by_lines(problem: GemmProblem, columns: int, paired: bool) -> str | None:
+    """Why rows of C, of which so many columns are finished at a time, cannot be stored by lines; None if they can."""
+    p = problem
+    if p.n > 1 and p.c_strides[1] != 1:
+        return f"C's stride along N is {p.c_strides[1]}, not 1"
+    if p.c_type.bits > 32:
+        return f"C has elements of {p.c_type}"
+    if paired:
+        return "A comes from registers"
+    if columns == 0:
+        return "a CTA of the split finishes no whole rows of units"
+    return None
+
+
+def stores_of(
+    problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, alignment: int, paired: bool
+) -> tuple[str, ...]:
+    """All ways in which C can be stored, the best one first. `paired`: A comes from registers."""
     p, size = problem, problem.c_type.bits // 8
     modes = list(zip((p.n, p.m, *p.batch), (p.c_strides[1], p.c_strides[0], *p.c_strides[2:]), strict=True))
     along_m = p.n > 1 and p.c_strides[1] != 1
@@ -197,18 +227,27 @@ def store_of(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: in
         modes[0], modes[1] = modes[1], modes[0]
     (extent, step), *rest = modes
     if (along_m and not paired) or (extent > 1 and step != 1):
-        return "singles"
+        return ("singles",)
     others = [d * size for e, d in rest if e > 1]
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
     whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
     sizes = (4,) if paired else (2, 4)
     boxes = whole and size in sizes and _finishes_boxes(bM, bN, split_k, consumers, SPAN // size)
+    found = []
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
-        return "columns" if along_m else "boxes"
-    if along_m:
-        return "singles"
-    pairs = size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others))
-    return "pairs" if pairs else "singles"
+        found.append("columns" if along_m else "boxes")
+    if _not_by_lines(p, run_columns(bM, bN, split_k, consumers), paired) is None:
+        found.append("lines")
+    if not along_m and size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others)):
+        found.append("pairs")
+    return (*found, "singles")
+
+
+def store_of(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, alignment: int, paired: bool) -> str:
+    """The best of `stores_of`; by lines only where rows are long enough for it."""
+    found = stores_of(problem, bM, bN, split_k, consumers, alignment, paired)
+    short = run_columns(bM, bN, split_k, consumers) * problem.c_type.bits < 8 * LEAST_RUN
+    return found[1] if found[0] == "lines" and short else found[0]
 
 
 def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, function: str) -> None:
@@ -236,9 +275,9 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
     bM, bN, _ = plan.tiler_mnk
     sharing = 1 if plan.ping_pong else plan.consumers
     paired = plan.from_registers
-    possible = store_of(p, bM, bN, plan.split_k, sharing, c_address & -c_address or 1 << 40, paired)
-    if plan.store not in ("singles", possible) and (plan.store, possible) != ("pairs", "boxes"):
+    possible = stores_of(p, bM, bN, plan.split_k, sharing, c_address & -c_address or 1 << 40, paired)
+    if plan.store not in possible:
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
-            f"{possible}, but the plan stores {plan.store}; plan.replace(store={possible!r})"
+            f"{' or '.join(possible)}, but the plan stores {plan.store}; plan.replace(store={possible[0]!r})"
         )

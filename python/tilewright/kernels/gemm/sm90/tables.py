@@ -6,6 +6,7 @@ plan's shared-memory layouts: that both meet at the same element is what running
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tilewright import _core
 from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
 from tilewright.kernels.gemm.partitions import by_modes, operand_indices, tile_coordinates
 from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.gemm.sm90.conditions import run_columns
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand
 from tilewright.kernels.gemm.tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
 from tilewright.numeric import TFloat32
@@ -106,6 +108,8 @@ def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
     coord = c_coord.reshape(threads, blocks * values, 2)
     if plan.store == "columns":
         return _columns(plan, coord)
+    if plan.store == "lines":
+        return _lines(plan, coord)
     if plan.store != "boxes":
         width = 2 if plan.store == "pairs" else 1
         value = np.broadcast_to(np.arange(blocks * values, dtype=np.int32), coord.shape[:2]).reshape(threads, -1, width)
@@ -167,6 +171,45 @@ def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
     read = (w * buffers * size + turns % buffers * size)[:, None] + offsets[half * across + column]
     place = np.stack([(b * warpgroups + w) * ATOM_ROWS + half * across, g * across + column], axis=-1)
     return _by_tma(0, place, write, read, turn, turns, warpgroups * buffers * size)
+
+
+def _lines(plan: GemmSm90, coord: IntArray) -> StoreTable:
+    """Rows that leave through two boxes of each consumer in turn, and out of them by the warps that filled them.
+
+    Which lane writes which bytes of a row depends on the row's address: the table has each element alone, by the lane
+    that has it where rows begin at lines, and a box's last bytes in its own round, not in the next one.
+    """
+    (bM, bN, _), size = plan.tiler_mnk, plan.problem.c_type.bits // 8
+    columns, threads = plan.box_columns, len(coord)
+    warpgroups, box, word = threads // 128, ATOM_ROWS * columns, 16 // size
+    blocks = bM // ATOM_ROWS // warpgroups
+    run = run_columns(bM, bN, plan.split_k, warpgroups)
+    boxes = -(-run // columns)
+    offsets = tma_offsets(columns, ATOM_ROWS, size, SPAN)
+
+    def place(m: Any, n: Any) -> tuple[Any, Any]:
+        """Where an element lies in shared memory, and in which round."""
+        within = n % run // columns
+        image = (m // ATOM_ROWS % warpgroups * 2 + within % 2) * box
+        turn = (m // ATOM_ROWS // warpgroups * (bN // run) + n // run) * boxes + within
+        return image + offsets[m % ATOM_ROWS, n % run % columns], turn
+
+    write, written = place(coord[..., 0], coord[..., 1])
+    thread = np.arange(threads)[:, None, None, None, None, None]
+    block, start, which, turn, e = np.ogrid[:blocks, : bN // run, :boxes, :4, :word]
+    lane = thread % 32
+    m = (block * warpgroups + thread // 128) * ATOM_ROWS + thread % 128 // 32 * 16 + turn * 4 + lane // 8
+    within = which * columns + lane % 8 * word + e
+    n = np.where(within < run, start * run + within, -1)
+    m, n = (x.reshape(threads, -1) for x in np.broadcast_arrays(m, n))
+    read, taken = place(m, np.maximum(n, 0))
+    at = np.stack([np.where(n < 0, -1, m), n], axis=-1)
+    int32: Any = functools.partial(np.ascontiguousarray, dtype=np.int32)
+    return StoreTable(
+        coord=int32(at), mode=1, smem_write=int32(write), smem_read=int32(read[..., None]),
+        image_elements=2 * warpgroups * box, round_write=int32(written), round_read=int32(taken), kind="shared",
+        predicate="element",
+    )  # fmt: skip
 
 
 def _split_work(plan: GemmSm90) -> IntArray:
