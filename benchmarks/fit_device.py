@@ -83,8 +83,7 @@ def sm90_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, i
     numbers = sm90.Sm90Configs.of(facts)
     for m, n, k in shapes:
         p = problem_of(m, n, k, BFloat16)
-        configs = numbers.configs + (numbers.of_few if min(m, n) <= numbers.most_of_few else ())
-        plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
+        plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in numbers.configs]
         found = [(config, plan, sm90.config_cost(config, p, facts).seconds) for config, plan in plans if plan]
         least = min(expected for _, _, expected in found)
         for config, plan, expected in found:

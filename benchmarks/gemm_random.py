@@ -112,10 +112,11 @@ def measure(bench: RandomBench, name: str, found: list[Shape], report: gpu.Repor
         return
     rows.sort(key=lambda row: row[0])
     summary(report, bench, name, rows)
-    report.add(
-        "", f"| {'all' if bench.options.listed else f'the {WORST} worst'} | kind | ratio | us | error / cuBLAS's | plan | bound by |", "| --- " * 7 + "|"
-    )
-    for ratio, seconds, error, shape, plan in rows if bench.options.listed else rows[:WORST]:
+    which = "all" if bench.options.listed else f"the {WORST} worst"
+    heads = (which, "kind", "ratio", "us", "error / cuBLAS's", "plan", "bound by")
+    report.add("", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads))
+    shown = rows if bench.options.listed else rows[:WORST]
+    for ratio, seconds, error, shape, plan in shown:
         tile = "x".join(map(str, plan.tiler_mnk))
         cells = (shape.name, shape.kind, f"{ratio:.3f}", f"{seconds * 1e6:.4g}", f"{error:.2f}")
         report.add(f"| {' | '.join(cells)} | {plan.kernel_name} {tile} | {plan.why()[0].bound} |")

@@ -34,26 +34,24 @@ RULE = {
     "wide": 640,  # rows of C up to which wgmma is asked for both ways; 2026-11-22
     "copying": 0.1,  # of the time, at most: what copies may take that bring single elements along K; 2026-11-21
     "copying_along": 0.075,  # the same where none of them lie along K
-    "unaligned": 2.0,  # times as long as expected, where a kernel loads single elements; 2026-11-21
     "residue_tile": 128,  # rows or columns of a tile, the last one of which is a residue tile; 2026-11-22
     "most_of_residue": 16,  # rows or columns of a residue that may be a GEMM of its own
     "residue_launch": 1.5e-6,  # seconds of its launch
     "residue_gain": 0.995,  # the part of the time that must be left
 }
 
-# Copies of operands. 2026-11-21.
+# Copies of operands, most of which the L2 holds until they are read. 2026-11-29.
 PADDED = {
-    "copies": 0.55,  # share of the memory's bandwidth that copies from rows that are not aligned reach
-    "launch": 2.5e-6,  # seconds of one more launch
+    "copies": 0.95,  # share of the memory's bandwidth that copies from rows that are not aligned reach
+    "launch": 1.5e-6,  # seconds of one more launch
 }
 
-# When K is split over the grid. The times come from the models of the kernels and of copies; these numbers are choices,
-# not yet measured.
+# When K is split over the grid. The times come from the models of the kernels and of copies.
 SPLIT_K = {
     "tile": 128,  # rows and columns of a tile, of which there are to be few
     "least_bytes": 512,  # of a row of A or B in a part: four steps of gemm_sm90
     "most_parts": 64,  # which one sum has
-    "gain": 0.8,  # the part of the time that may be left: less than this the models do not tell apart
+    "gain": 0.95,  # the part of the time that may be left: less than this the models do not tell apart
 }
 
 # After how many terms sums are promoted. Fitted to errors and times beside cuBLAS's, 2026-11-22.
@@ -165,13 +163,13 @@ SM80 = {
         (64, 64, 64, (2, 2), 4, 2, 0.7),
     ),
     "float64": (  # from Blackwell on without those of 128 rows: the compiler finds no registers for them
-        (128, 128, 128, (2, 4), 3, 1, 1.0),
-        (128, 128, 128, (2, 4), 4, 1, 0.99),
-        (128, 64, 128, (2, 2), 4, 2, 0.97),
-        (64, 64, 128, (2, 2), 3, 2, 0.8),
-        (64, 32, 128, (2, 2), 4, 3, 0.75),
-        (32, 32, 256, (2, 2), 3, 3, 0.55),
-        (32, 16, 256, (2, 1), 4, 4, 0.4),
+        (128, 128, 128, (2, 4), 3, 1, 0.825),
+        (128, 128, 128, (2, 4), 4, 1, 0.83),
+        (128, 64, 128, (2, 2), 4, 2, 0.83),
+        (64, 64, 128, (2, 2), 3, 2, 0.82),
+        (64, 32, 128, (2, 2), 4, 3, 0.77),
+        (32, 32, 256, (2, 2), 3, 3, 0.72),
+        (32, 16, 256, (2, 1), 4, 4, 0.5),
     ),
     "float8": (  # on Hopper made of conversions and fp16 multiplications, which take registers
         (64, 128, 128, (2, 4), 4, 1, 1.0),
@@ -179,6 +177,17 @@ SM80 = {
     ),
     # Of the time of all its CTAs, that a multiprocessor takes for few of them: one alone is faster than half of two.
     "occupied": 0.4,
+    # The model: clocks, if nothing else is said. Fitted to 160 launches of random shapes on 2026-11-29.
+    "clock": 1.7e9,  # a second
+    "launch": 1.5e-6,  # seconds
+    "converted": 0.25,  # of the rate of float8, which is converted to be multiplied
+    "issue": 8.3,  # of a warp's cp.async
+    "single": 4.0,  # of a warp's access through registers
+    "arrival": 400,  # of a step, from asking for it until it may be asked for again
+    "load": 1300,  # until the elements of a step are in registers, where there is no cp.async
+    "begin": 1200,  # of a tile, until it is multiplied
+    "store": 32.0,  # bytes a clock of C
+    "single_store": 6.0,  # the same, element by element
 }
 
 # gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. 2026-11-21, those
@@ -234,8 +243,6 @@ SM90_CONFIGS = {
         {"bM": 128, "bN": 16, "split_k": 2},
         {"bM": 128, "bN": 32},
         {"bM": 128, "bN": 32, "split_k": 2},
-    ),
-    "of_few": (  # besides, where one side may be the columns of a few tiles
         {"bM": 64, "bN": 80, "consumers": 1, "split_k": 2},
         {"bM": 64, "bN": 96, "consumers": 1, "split_k": 2},
         {"bM": 64, "bN": 160, "consumers": 1, "split_k": 2},
@@ -259,8 +266,13 @@ SM90_CONFIGS = {
         {"bM": 128, "bN": 224, "cluster": (2, 1)},
         {"bM": 192, "bN": 96, "consumers": 3, "cluster": (1, 2)},
         {"bM": 192, "bN": 192, "consumers": 3},
+        {"bM": 128, "bN": 224},
+        {"bM": 128, "bN": 80, "cluster": (2, 1)},
+        {"bM": 64, "bN": 192, "consumers": 1},
+        {"bM": 64, "bN": 256, "consumers": 1},
+        {"bM": 192, "bN": 128, "consumers": 3, "cluster": (2, 1)},
+        {"bM": 256, "bN": 160, "cluster": (2, 1)},
     ),
-    "most_of_few": 1024,  # rows of one side up to which `of_few` are tried; more were measured with the others only
     # Steps along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and do
     # not run ahead.
     "few_steps": 4,
@@ -281,25 +293,26 @@ SM90_CONFIGS = {
 
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-21.
 SM90_MODEL = {
-    "clock": 1.7e9,  # clocks a second
-    "ingest": 48.0,  # bytes a clock that come into a multiprocessor
-    "stream": 30.0,  # the same of rows of `few_tiles` or less, which come from memory
+    "clock": 1.6e9,  # clocks a second
+    "ingest": 73.0,  # bytes a clock that come into a multiprocessor
+    "stream": 36.0,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
-    "broken_rows": 1.7,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
-    "latency": 1900,  # of a stage, from asking for it until it may be asked for again
-    "launch": 1.2e-6,  # seconds
-    "fill": 1700,  # to start
-    "cluster": 850,  # to start, besides, in a cluster
-    "split": 700,  # to begin the exchange of sums
-    "exchange": 11.0,  # bytes a clock, of sums that are read from other CTAs of a cluster
-    "store": 64.0,  # bytes a clock
-    "memory": 4.2e12,  # bytes a second
+    "broken_rows": 1.53,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "latency": 1530,  # of a stage, from asking for it until it may be asked for again
+    "launch": 1e-6,  # seconds
+    "fill": 1250,  # to start
+    "cluster": 740,  # to start, besides, in a cluster
+    "split": 530,  # to begin the exchange of sums
+    "exchange": 13.7,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "store": 25.0,  # bytes a clock
+    "memory": 4.3e12,  # bytes a second, that are read
+    "written": 2.9e12,  # the same of C
     "hidden": 0.03,  # of the shorter of two times that overlap
-    "fetches": 0.03,  # of the time that the L2 needs
-    "l2": 7e12,  # bytes a second
-    "direct": 1000,  # clocks, to store from registers
-    "overlapped": 0.75,  # of storing a tile, in ping-pong
-    "unused": 0.3,  # how much longer the memory takes where stages hold rows outside of the tensors only
+    "fetches": 0.036,  # of the time that the L2 needs
+    "l2": 5.9e12,  # bytes a second
+    "direct": 710,  # clocks, to store from registers
+    "overlapped": 0.77,  # of storing a tile, in ping-pong
+    "unused": 0.29,  # how much longer the memory takes where stages hold rows outside of the tensors only
     "starved": 0.2,  # how much longer it takes where some multiprocessors have no tile:
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright._cached import cached_property
 from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.choose.estimate import Waves, estimate
+from tilewright.kernels.gemm.choose.estimate import estimate
 from tilewright.kernels.gemm.choose.few_tiles import has_few_tiles
 from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.cost import least_seconds
@@ -44,7 +44,6 @@ class Rule(Section):
     wide: int
     copying: float
     copying_along: float
-    unaligned: float
     residue_tile: int
     most_of_residue: int
     residue_launch: float
@@ -136,8 +135,7 @@ def _padded(search: Search) -> Plan | None:
 
     p, alignments, facts, sides = search.problem, search.alignments, search.facts, search.padded_sides
     plan = search.plan
-    launch = Waves.of(facts).launch
-    bound = float("inf") if plan is None else launch + Rule.of(facts).unaligned * (expected(plan, facts) - launch)
+    bound = float("inf") if plan is None else expected(plan, facts)
     copying = padding_seconds(p, sides, facts)
     padded, aligned = pad(p, alignments, sides)
     for kernel in search.refused:

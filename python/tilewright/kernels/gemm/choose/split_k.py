@@ -65,7 +65,7 @@ def _plan(
 
 
 def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
-    """The numbers of parts that come nearest to filling the device once, by a half and by a quarter."""
+    """The numbers of parts that come nearest to filling the device twice, once, by a half and by a quarter."""
     p, numbers = problem, SplitK.of(facts)
     size = p.a_type.bits // 8
     most = min(numbers.most_parts, p.k * size // numbers.least_bytes)
@@ -74,7 +74,7 @@ def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
     if not fitting:  # rows that are copied first anyway begin where they like
         fitting = [n for n in range(2, most + 1) if p.k % n == 0]
     filling = facts.multiprocessors / tiles_of(p, numbers)
-    found = {min(fitting, key=lambda n: abs(n - part * filling)) for part in (1, 0.5, 0.25) if fitting}
+    found = {min(fitting, key=lambda n: abs(n - part * filling)) for part in (2, 1, 0.5, 0.25) if fitting}
     yield from sorted(found)
 
 

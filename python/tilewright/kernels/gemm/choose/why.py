@@ -195,8 +195,7 @@ def _candidates(
             yield from ((plan.replace(gemm=each), cost._replace(beside=copying)) for each, cost in run)
         direct = Search(problem, alignments, facts).plan
         if direct is not None:
-            cost = kernel_of(direct).expected(direct, facts)
-            yield direct, cost if plan.is_turned else cost.times(Rule.of(facts).unaligned)
+            yield direct, kernel_of(direct).expected(direct, facts)
     else:
         for run in considered(kernel_of(plan), problem, alignments, facts):
             yield from run

@@ -12,7 +12,7 @@ from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
-from tilewright.kernels.gemm.sm80.cost import Sm80Numbers, Sm80Tile, tile_cost
+from tilewright.kernels.gemm.sm80.cost import Accesses, Sm80Numbers, Sm80Tile, tile_cost
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -85,7 +85,17 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
 def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> list[tuple[Sm80Tile, Cost]]:
     """The tiles that shared memory holds, with the time that each is expected to take, the fastest first."""
     tiles = [tile for tile in _tiles(problem, alignments, facts) if _bytes(tile) <= facts.shared_bytes]
-    return sorted(((tile, tile_cost(problem, tile, facts)) for tile in tiles), key=lambda found: found[1].seconds)
+    costs = [(tile, tile_cost(problem, tile, _kinds(problem, tile, alignments), facts)) for tile in tiles]
+    return sorted(costs, key=lambda found: found[1].seconds)
+
+
+def _kinds(problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, int]) -> Accesses:
+    """How A and B are loaded, and C is stored."""
+    (_, a, a_async), (_, b, b_async) = _accesses(problem, tile, alignments)
+    size = problem.a_type.bits // 8
+    along_n = problem.c_strides[1] == 1 or problem.n == 1
+    stored = _store_vector(problem, alignments[2]) if along_n else 1
+    return Accesses((a * size, b * size), (a_async, b_async), stored)
 
 
 def considered(

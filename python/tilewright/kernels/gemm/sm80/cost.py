@@ -1,7 +1,7 @@
-"""How long gemm_sm80 takes: a plan beside those of other kernels, and its tiles beside each other.
+"""How long gemm_sm80 takes: the model by which its tiles are ranked, and its plans beside those of other kernels.
 
-The first is the model of waves. The second takes each tile's own rate, which the first does not know, and does not
-count how a pipeline fills and what the memory moves: they disagree where these take most of the time.
+It counts clocks of a step along K: those of the tensor cores, those in which the accesses of A and B are issued, and
+those until a step's elements have arrived. SM80 in a device's file has its numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.choose.estimate import Waves, estimate
 from tilewright.kernels.gemm.choose.rates import Rates
 
 if TYPE_CHECKING:
@@ -18,12 +17,9 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm80.plan import GemmSm80
 
-__all__ = ["Sm80Numbers", "Sm80Tile", "cost", "tile_cost"]
+__all__ = ["Accesses", "Sm80Numbers", "Sm80Tile", "cost", "tile_cost"]
 
-
-def cost(plan: GemmSm80, facts: DeviceFacts) -> Cost:
-    """The time that a plan is expected to take on a device, beside plans of other kernels."""
-    return estimate(plan.problem, plan.tiler_mnk, "sm80", facts)
+WARP = 32  # lanes
 
 
 class Sm80Tile(NamedTuple):
@@ -39,7 +35,7 @@ class Sm80Tile(NamedTuple):
 
 
 class Sm80Numbers(Section):
-    """The tiles, by types and accesses, and what a multiprocessor takes for few of its CTAs."""
+    """The tiles, by types and accesses, and the numbers of the model: SM80 in a device's file says what each is."""
 
     SECTION: ClassVar[str] = "SM80"
     tiles: tuple[Sm80Tile, ...]
@@ -47,31 +43,95 @@ class Sm80Numbers(Section):
     float64: tuple[Sm80Tile, ...]
     float8: tuple[Sm80Tile, ...]
     occupied: float
+    clock: float
+    launch: float
+    converted: float
+    issue: float
+    single: float
+    arrival: float
+    load: float
+    begin: float
+    store: float
+    single_store: float
 
 
-def tile_cost(problem: GemmProblem, tile: Sm80Tile, facts: DeviceFacts) -> Cost:
-    """The time that a tile is expected to take, beside others: full waves, and the last one as far as it is filled.
+class Accesses(NamedTuple):
+    """Bytes of an access of A and of B, and whether by cp.async; elements of C that are stored by one access."""
+
+    widths: tuple[int, int]
+    by_cp_async: tuple[bool, bool]
+    stored: int
+
+
+def cost(plan: GemmSm80, facts: DeviceFacts) -> Cost:
+    """The time that a plan is expected to take on a device."""
+    bm, bn, bk = plan.tiler_mnk
+    size = int(plan.problem.a_type.bits) // 8
+    sides = plan.sides
+    accesses = Accesses(
+        (sides[0].vector * size, sides[1].vector * size), (sides[0].is_async, sides[1].is_async), plan.store_vector
+    )
+    numbers = Sm80Numbers.of(facts)
+    known = (*numbers.tiles, *numbers.narrow, *numbers.float64, *numbers.float8)
+    rate = max((x.rate for x in known if (x.bm, x.bn) == (bm, bn)), default=min(x.rate for x in known))
+    tile = Sm80Tile(bm, bn, bk * size, (0, 0), plan.stages, plan.min_ctas, rate)
+    return tile_cost(plan.problem, tile, accesses, facts)
+
+
+def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: DeviceFacts) -> Cost:
+    """The time that a tile is expected to take: full waves, and the last one as far as it is filled.
 
     >>> from tilewright import Float16
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> tiles = Sm80Numbers.of(H200).tiles
-    >>> costs = [tile_cost(problem_of(n, n, n, Float16), tiles[0], H200) for n in (512, 8192)]
-    >>> [(cost.bound, cost.seconds > 2 * cost.without("last wave")) for cost in costs]
-    [('tensor cores', True), ('tensor cores', False)]
+    >>> tile, wide = Sm80Numbers.of(H200).tiles[0], Accesses((16, 16), (True, True), 8)
+    >>> [tile_cost(problem_of(n, n, n, Float16), tile, wide, H200).bound for n in (512, 8192)]
+    ['last wave', 'tensor cores']
+    >>> narrow = Accesses((4, 4), (True, True), 1)
+    >>> tile_cost(problem_of(8191, 8191, 8190, Float16), tile, narrow, H200).bound
+    'shared memory'
     """
-    tiles = -(-problem.m // tile.bm) * -(-problem.n // tile.bn) * problem.batches
-    at_once = facts.multiprocessors * tile.ctas
-    waves, rest = divmod(tiles, at_once)
-    last = -(-rest // facts.multiprocessors) / tile.ctas if rest else 0.0
-    occupied = Sm80Numbers.of(facts).occupied
-    # A CTA alone on a multiprocessor is faster than half of two.
-    fewer = occupied + (1 - occupied) * last if 0 < last < 1 else last
-    rate = Rates.of(facts).of_tensor_cores(problem.a_type) * 1e12 * Rates.of(facts).kernels.get("sm80", 0)
-    clock = facts.multiprocessors * 2 * problem.k / rate if rate else float("inf")  # seconds of an element of C
+    p, numbers, rates = problem, Sm80Numbers.of(facts), Rates.of(facts)
+    rate = _rate(problem, facts) * tile.rate
+    if not rate:
+        return Cost(multiply=float("inf"))
+    size, sms = int(p.a_type.bits) // 8, facts.multiprocessors
+    tiles = -(-p.m // tile.bm) * -(-p.n // tile.bn) * p.batches
+    steps = -(-p.k * size // tile.bytes_k)
+    full, rest = divmod(tiles, sms * tile.ctas)
+    last = -(-rest // sms) / tile.ctas
+    # Tensor cores do more for a CTA that is alone on a multiprocessor than for each of two.
+    occupied = numbers.occupied + (1 - numbers.occupied) * last if rest else 0.0
+    waves = full + (rest > 0)
+    each = steps * tile.ctas / numbers.clock / waves
+    multiply = tile.bm * tile.bn * tile.bytes_k / size / rate
+    issued = [
+        rows * tile.bytes_k / width / WARP * (numbers.issue if by_cp_async else numbers.single)
+        for rows, width, by_cp_async in zip((tile.bm, tile.bn), accesses.widths, accesses.by_cp_async, strict=True)
+    ]
+    # Elements that go through registers are waited for before any of them is stored.
+    waits = not all(accesses.by_cp_async)
+    stored = tile.bm * tile.bn * p.c_type.bits / 8 / (numbers.store if accesses.stored > 1 else numbers.single_store)
     return Cost(
-        launch=Waves.of(facts).launch,
-        waves=waves + fewer,
-        filled=tiles / at_once,
-        multiply=tile.bm * tile.bn * tile.ctas / tile.rate * clock,
+        launch=numbers.launch,
+        waves=waves,
+        filled=tiles / (sms * tile.ctas),
+        multiply=each * multiply * (full + occupied),
+        shared=each * sum(issued) * (full + last),
+        late=0.0 if waits else steps * numbers.arrival / numbers.clock,
+        fetched=steps * numbers.load / numbers.clock if waits else 0.0,
+        begun=numbers.begin / numbers.clock,
+        stored=tile.ctas * stored * (full + last) / waves / numbers.clock,
+        memory=p.moved_bytes / (rates.bandwidth * 1e12),
     )
+
+
+def _rate(problem: GemmProblem, facts: DeviceFacts) -> float:
+    """Products of a multiprocessor in a clock, in the fastest tile."""
+    rates, numbers = Rates.of(facts), Sm80Numbers.of(facts)
+    reached = rates.kernels.get("sm80", 0.0)
+    rate = rates.of_tensor_cores(problem.a_type) * 1e12 * reached / facts.multiprocessors / 2 / numbers.clock
+    name = str(problem.a_type)
+    if name.startswith("Float8"):
+        rate *= numbers.converted
+    return rate / reached if name == "Float64" and reached else rate

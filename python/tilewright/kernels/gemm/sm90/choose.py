@@ -187,9 +187,7 @@ def _ranked(
         return
     numbers = Sm90Configs.of(facts)
     alone = _few_steps(problem, numbers)
-    few = min(problem.m, problem.n) <= numbers.most_of_few
-    configs = numbers.configs + numbers.of_few if few else numbers.configs
-    configs = tuple(config for config in configs if not alone or config.cluster == (1, 1))
+    configs = tuple(config for config in numbers.configs if not alone or config.cluster == (1, 1))
     costs = [(config, config_cost(config, problem, facts)) for config in configs]
     costs += _with_shares(costs, problem, facts, numbers)
     for config, cost in sorted(costs, key=lambda found: _rank(found[0].stream_k_ctas, found[1], numbers)):

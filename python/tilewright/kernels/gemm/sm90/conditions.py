@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TMA_ALIGNMENT = 16  # bytes, of addresses and strides
 MAX_STRIDE = 1 << 40  # bytes
-MAX_ACCUMULATORS = 256  # columns of 64 rows that a consumer adds up
+MAX_ACCUMULATORS = 320  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
 MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
 LEAST_RUN = 64  # bytes of a row that are worth a way through shared memory

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.build import BY_BOXES, beside_stages
+from tilewright.kernels.gemm.sm90.build import beside_stages
 from tilewright.kernels.gemm.sm90.conditions import store_of
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
+from tilewright.kernels.gemm.sm90.store_cost import store_clocks
 from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.numeric import TFloat32
 
@@ -46,8 +47,6 @@ class Sm90Configs(Section):
 
     SECTION: ClassVar[str] = "SM90_CONFIGS"
     configs: tuple[Config, ...]
-    of_few: tuple[Config, ...]
-    most_of_few: int
     few_steps: int
     few_group: int
     many_group: int
@@ -77,6 +76,7 @@ class Sm90Model(Section):
     exchange: float
     store: float
     memory: float
+    written: float
     hidden: float
     fetches: float
     l2: float
@@ -142,15 +142,16 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     streamed = (bM / cN if rounded_n <= few * cN else 0) + (bN / cM if rounded_m <= few * cM else 0)
     store = store_for(config, p, SPAN)
     late = model.latency / (together * max(smem_stages(config, p, facts, store), 1))
-    stored = bM * bN * p.c_type.bits / 8 / config.split_k / model.store
+    stored = store_clocks(p, bM, bN, config.split_k, config.consumers, store, model.store)
     start = model.fill + (model.cluster if cM * cN > 1 else 0)
-    if store not in BY_BOXES:
+    if store in ("pairs", "singles"):
         start += model.direct
     exchange = 0.0
     if config.split_k > 1:  # nothing of the next tile is fetched before the sums are exchanged
         start *= waves
         exchange = model.split + 4 * bM * bN / model.exchange
-    moved: float = p.batches * size * (p.m * p.k + p.n * p.k) + p.batches * p.m * p.n * p.c_type.bits // 8
+    written = p.m * p.n * p.c_type.bits / 8 * model.memory / model.written
+    moved = p.batches * (size * (p.m * p.k + p.n * p.k) + written)
     useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
     moved *= 1 + model.unused * (1 - useful)
     joined = 0.0
