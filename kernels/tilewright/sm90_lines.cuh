@@ -86,7 +86,7 @@ struct Sm90Lines {
       words[turn].gap = gap;
       if (whole[turn]) {
         const auto* const at = reinterpret_cast<const uint4*>(begin(row) + from);
-        words[turn].a = at[0], words[turn].b = at[gap != 0];
+        words[turn].both.a = at[0], words[turn].both.b = at[gap != 0];
       }
     }
 #pragma unroll

@@ -39,7 +39,7 @@ from tilewright.kernels.gemm.sm90.shared_operand import shared_operand, smem_lay
 torch = pytest.importorskip("torch")
 
 ALIGNED = (256, 256, 256)
-CONFIGS, OF_FEW = Sm90Configs.of(H200).configs, Sm90Configs.of(H200).of_few
+CONFIGS = Sm90Configs.of(H200).configs
 TORCH = {
     BFloat16: torch.bfloat16, Float16: torch.float16, Float32: torch.float32, TFloat32: torch.float32, Int8: torch.int8,
     Float8E4M3FN: torch.float8_e4m3fn,
