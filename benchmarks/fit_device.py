@@ -38,7 +38,7 @@ from tilewright.kernels.gemm.simt import cost as simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, tiles_for
 from tilewright.kernels.gemm.sm90 import cost as sm90
-from tilewright.kernels.gemm.sm90.choose import plan_of
+from tilewright.kernels.gemm.sm90.choose import plan_of, shared
 
 FOLDER = Path(__file__).parents[1] / "python/tilewright/kernels/devices"
 ALIGNED = (256, 256, 256)
@@ -55,7 +55,7 @@ SIMT_SHAPES = (
 )  # fmt: skip
 QUICK = 4  # shapes
 BETTER = 0.01  # of the time, at least, that plans chosen by fitted numbers save: less is what two fits differ by
-SM90_FIXED = ("few_tiles", "starving", "quads")  # no sizes, but of what there is so many
+SM90_FIXED = ("few_tiles", "starving", "quads", "l2_bytes")  # no sizes, but of what there is so many
 SIMT_FIXED = ("products", "few_sums", "least_terms", "most_parts", "turned")
 
 Clock = Callable[[Any], float]
@@ -79,11 +79,13 @@ class Sample(NamedTuple):
 
 
 def sm90_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, int]]) -> Iterator[Sample]:
-    """The configurations of gemm_sm90 that are not hopeless, for each of the shapes."""
+    """The configurations of gemm_sm90 that are not hopeless, also with shared tiles, for each of the shapes."""
     numbers = sm90.Sm90Configs.of(facts)
     for m, n, k in shapes:
         p = problem_of(m, n, k, BFloat16)
-        plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in numbers.configs]
+        configs = numbers.configs
+        configs += tuple(one for one in (shared(config, p, facts) for config in configs) if one is not None)
+        plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
         found = [(config, plan, sm90.config_cost(config, p, facts).seconds) for config, plan in plans if plan]
         least = min(expected for _, _, expected in found)
         for config, plan, expected in found:

@@ -285,15 +285,16 @@ class _Gemm:
             self.walk.access("load bias", "global", "load", self.bias_size, place, t, address)
 
 
-def pieces_of(plan, tile, tiles, steps):
+def pieces_of(plan, tile, tiles, steps, cluster=1):
     """Where the parts of a tile of C begin and end along K, by the shares that it lies in."""
     if not plan.stream_k_ctas:
         return [(0, steps)]
-    shared = tiles - max(tiles // plan.stream_k_ctas - 1, 0) * plan.stream_k_ctas
+    workers = plan.stream_k_ctas // cluster
+    shared = tiles - max(tiles // workers - 1, 0) * workers
     if tile >= shared:
         return [(0, steps)]
-    least, longer = divmod(shared * steps, plan.stream_k_ctas)
-    begins = (i * least + min(i, longer) for i in range(plan.stream_k_ctas))
+    least, longer = divmod(shared * steps, workers)
+    begins = (i * least + min(i, longer) for i in range(workers))
     cuts = sorted({0, steps, *(begin - tile * steps for begin in begins if 0 < begin - tile * steps < steps)})
     return list(itertools.pairwise(cuts))
 
@@ -469,7 +470,7 @@ def walk_sm80(plan, addresses=(0, 0, 0, 0)):
 
 
 def walk_sm90(plan, addresses=(0, 0, 0, 0)):
-    """The lanes of kernels/gemm_sm90.cuh with sm90_store.cuh."""
+    """The lanes of kernels/gemm_sm90.cuh with sm90_store.cuh and sm90_stream_k.cuh."""
     g = _Gemm(plan, addresses)
     walk, p, (bm, bn, _) = g.walk, g.p, g.tile
     tiles_m, tiles_n = (n * c for n, c in zip(plan.tiles(), plan.cluster_mn, strict=True))
@@ -504,6 +505,16 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
                     if m < p.m:
                         g.read_bias((cta, rank, i), t, m, 0)
         fragment = g.tables.a.fragment
+        # Tiles in columns of all rows: a plan that shares them has one group along M.
+        columns, rows = plan.tiles()[::-1]
+        cluster_m, cluster_n = plan.cluster_mn
+        tile = (cta // (tiles_m * tiles_n) * columns + n_tile // cluster_n) * rows + m_tile // cluster_m
+        pieces = pieces_of(plan, tile, rows * columns * len(batches), -(-p.k // g.tile[2]), plan.cluster)
+        for (begin, _), unit, t in itertools.product(pieces, range(units), range(128 * sharing)):
+            if begin > 0:
+                at = (unit * 128 * sharing + t) * 16
+                for name, op in (("store parts", "store"), ("load parts", "load")):
+                    walk.access(name, "global", op, 16, (cta, begin, unit), t, at)
         for t, i in itertools.product(range(len(sums)), range(0, 0 if fragment is None else fragment[0].size, 2)):
             at = 4 * int(fragment[t].flat[i])
             assert int(fragment[t].flat[i + 1]) * 4 == at + 4

@@ -204,6 +204,10 @@ GEMMS = {
     "sm90 clusters": lambda: sm90(330, 136, 72, epilogue=ALL).replace(cluster_mn=(2, 1)),
     "sm90 ping-pong": lambda: sm90(200, 136, 72, epilogue=ALL).replace(ping_pong=True),
     "sm90 clusters of 4": lambda: gemm_sm90.variants(problem_of(512, 512, 512, Float16), (128, 128, 128))[12],
+    "sm90 shared tiles": lambda: sm90_of(Config(64, 64, 1), 200, 136, 200).replace(stream_k_ctas=5),
+    "sm90 shared tiles of clusters": lambda: (
+        sm90_of(Config(128, 64, cluster=(2, 1)), 300, 136, 200, batch=(2,), epilogue=ALL).replace(stream_k_ctas=10)
+    ),
     "sm90 split with a bias": lambda: sm90(16, 64, 2048, epilogue=BY_ROW),
 }  # fmt: skip
 

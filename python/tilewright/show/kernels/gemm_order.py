@@ -14,6 +14,7 @@ from tilewright.show.drawing.tables import Content, table
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.simt.plan import GemmSimt
+    from tilewright.kernels.gemm.sm90.build import GemmSm90
 
 __all__ = ["gemm_order_picture", "gemm_stages_picture", "tiles_at_once"]
 
@@ -102,8 +103,8 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     count = multiprocessors * plan.min_ctas_per_sm
     count = min(count, plan.ctas) // (math.prod(cluster) * getattr(plan, "split_k", 1))
     if getattr(plan, "stream_k_ctas", 0):  # the first CTAs begin within tiles, the last shares first
-        simt = cast("GemmSimt", plan)
-        begun = {begin // simt.steps for begin in simt.stream_k.bounds[:-1][-count:]}
+        shares = cast("GemmSimt | GemmSm90", plan).stream_k
+        begun = {begin // shares.steps for begin in shares.bounds[:-1][-count:]}
         first = [tile for i, tile in enumerate(taken) if i in begun]
     else:
         first = taken[: max(count, 1)]

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.kernels.gemm.stream_k import MAX_STEPS
+
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.simt.plan import GemmSimt
     from tilewright.kernels.gemm.tables import IntArray
 
 LONGEST_RUN, SHORTEST_RUN = 16, 6
-MAX_STEPS = 1 << 31
 
 
 def counts_steps(tiles: int, steps: int, stream_k_ctas: int) -> bool:

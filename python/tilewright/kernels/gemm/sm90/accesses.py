@@ -38,7 +38,7 @@ def accesses(plan: GemmSm90, addresses: tuple[int, int, int, int]) -> Accesses:
 def _requests(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """All of them, in the order of the kernel."""
     loads: list[Tally | MemoryInstruction] = [*_boxes(plan, launch), *_fragments(plan, launch), *_wgmma(plan, launch)]
-    return [*_bias(plan, launch), *loads, *_exchange(plan), *_stores(plan, launch)]
+    return [*_bias(plan, launch), *loads, *_exchange(plan), *_parts(plan), *_stores(plan, launch)]
 
 
 def _cluster_tiles(plan: GemmSm90) -> int:
@@ -142,6 +142,22 @@ def _exchange(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
         MemoryInstruction.of_engine("send sums", "STAS.128", "tma", sent * WARP * 16, memory="shared", note=note),
         take,
     ]
+
+
+def _parts(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
+    """Clusters that share tiles along K: the sums of a share's first tile are left where another one has its first
+    step, and added there. How often a flag is looked at until they are there, by one lane, is not known before."""
+    if plan.stream_k_ctas == 0:
+        return []
+    left = sum(first > 0 for _, first, _ in plan.stream_k.parts) * plan.cluster
+    units = plan.tiler_mnk[0] // ROWS * plan.tiler_mnk[1] // 8  # 64 rows by 8 columns, 16 bytes of a thread
+    lanes, found = np.arange(WARP)[None] * 16, list[Tally | MemoryInstruction]()
+    for op in ("store", "load"):
+        tally = Tally(f"{op} parts", "global", op, 16)
+        if left:
+            tally.add(lanes, np.ones((1, WARP), bool), {0: left * units * GROUP // WARP})
+        found.append(tally)
+    return found
 
 
 def _sharing(plan: GemmSm90) -> int:

@@ -146,24 +146,32 @@ def plan_of(
     return with_promotion(plan, promotion_by_wgmma(plan, facts))
 
 
+def shared(config: Config, problem: GemmProblem, facts: DeviceFacts) -> Config | None:
+    """The configuration with tiles that all CTAs share along K; None where it, or the problem, is none for that."""
+    numbers, cluster = Sm90Configs.of(facts), math.prod(config.cluster)
+    alone = config.split_k == config.resident == 1 and not config.ping_pong and config.consumers <= 2
+    if not alone or cluster > 2:
+        return None
+    workers, steps = facts.multiprocessors // cluster, -(-problem.k * problem.a_type.bits // (8 * SPAN))
+    along = zip((problem.m, problem.n), (config.bM, config.bN), config.cluster, strict=True)
+    tiles = math.prod(-(-extent // (tile * beside)) for extent, tile, beside in along) * problem.batches
+    shares = StreamK(workers, tiles, steps)
+    few = 0 < shares.parts_of_one <= numbers.shared_parts
+    if steps < numbers.shared_steps or not few or not shares.is_counted:
+        return None
+    return config._replace(stream_k_ctas=workers * cluster)
+
+
 def _with_shares(
     costs: list[tuple[Config, Cost]], problem: GemmProblem, facts: DeviceFacts, numbers: Sm90Configs
 ) -> list[tuple[Config, Cost]]:
     """The configurations that may be much faster if tiles are shared along K: whose last wave is nearly empty."""
-    steps, found = -(-problem.k * problem.a_type.bits // (8 * SPAN)), []
-    limit = numbers.shared_gain * min(cost.seconds for _, cost in costs)
+    limit, found = numbers.shared_gain * min(cost.seconds for _, cost in costs), []
     for config, cost in costs:
-        alone = config.split_k == config.resident == 1 and not config.ping_pong and config.consumers <= 2
-        if not alone or steps < numbers.shared_steps or cost.filled >= numbers.shared_full * cost.waves:
-            continue
-        cluster = math.prod(config.cluster)
-        workers, tiles = facts.multiprocessors // cluster, round(cost.filled * facts.multiprocessors / cluster)
-        shares = StreamK(workers, tiles, steps)
-        if cluster > 2 or not shares.is_counted or shares.parts_of_one > numbers.shared_parts:
-            continue
-        if cost.without("last wave") < limit:
-            shared = config._replace(stream_k_ctas=workers * cluster)
-            found.append((shared, config_cost(shared, problem, facts)))
+        if cost.filled < numbers.shared_full * cost.waves and cost.without("last wave") < limit:
+            one = shared(config, problem, facts)
+            if one is not None:
+                found.append((one, config_cost(one, problem, facts)))
     return found
 
 

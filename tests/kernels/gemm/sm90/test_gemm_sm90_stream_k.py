@@ -1,0 +1,419 @@
+"""Stream-K in gemm_sm90: who has which steps of which tile, that nobody waits in vain, and when tiles are shared."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, LayoutError, TFloat32, _core
+from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.host import run_on_host
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, _rank, considered, plan_of
+from tilewright.kernels.gemm.sm90.cost import config_cost
+from tilewright.kernels.gemm.sm90.cost import cost as expected
+from tilewright.kernels.kernel import kernel_of
+from tilewright.runtime.compiler import compile_program
+from tilewright.runtime.discovery import kernels_folder
+from tilewright.show.kernels.gemm_order import tiles_at_once
+
+torch = pytest.importorskip("torch")
+
+ALIGNED = (256, 256, 256)
+TORCH = {
+    BFloat16: torch.bfloat16, Float16: torch.float16, Float32: torch.float32, TFloat32: torch.float32, Int8: torch.int8,
+    Float8E4M3FN: torch.float8_e4m3fn,
+}  # fmt: skip
+LARGE, SMALL = Config(128, 256, cluster=(2, 1)), Config(64, 64, 1)
+BOTH = Epilogue(2.0, 0.5, "n", Float32, 1, "relu")
+
+
+def stream_k_plan(config, m, n, k, ctas, dtype=BFloat16, **options):
+    problem = problem_of(m, n, k, dtype, **options)
+    plan = plan_of(config, problem, _majors(problem, ALIGNED), ALIGNED, H200)
+    assert plan is not None
+    return plan.replace(stream_k_ctas=ctas)
+
+
+def matrix(rows, k, dtype, contiguous="k", batch=()):
+    x = torch.randn(*batch, rows, k) if contiguous == "k" else torch.randn(*batch, k, rows).mT
+    if dtype is Int8:
+        x = (x * 30).round().clamp(-128, 127)
+    return x.to(TORCH[dtype])
+
+
+# ---- who has which steps ---------------------------------------------------------------------------------------------
+
+
+def pieces_of_kernel(plan, worker):
+    """What Sm90StreamK::Work makes of a plan's parameter: (tile, begin, end, share or None, steps behind) in order."""
+    steps, multiplier, shift, workers, shared, least, longer = struct.unpack("<7I", plan.stream_k.packed())
+    tiles = math.prod(plan.tiles()) * plan.problem.batches
+
+    def begin_of(index):
+        return index * least + min(index, longer)
+
+    def divide(x):
+        return x if multiplier == 0 else x * multiplier >> 32 >> shift
+
+    index = workers - 1 - worker
+    at, last, whole = begin_of(index), begin_of(index + 1), shared + worker
+    found = []
+    while True:
+        if at < last:
+            tile = divide(at)
+            begin = at - tile * steps
+            end = min(steps, begin + last - at)
+            piece = min(end - begin, last - at)
+            at += piece
+            share = index
+        else:
+            tile, begin, share = whole, 0, None
+            whole += workers
+            end = steps if tile < tiles else 0
+        if tile >= tiles:
+            return found
+        later = (tiles - 1 - whole) // workers + 1 if whole < tiles else 0
+        found.append((tile, begin, end, share, last - at + later * steps))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(1, 9), st.integers(1, 7), st.integers(1, 700), st.integers(1, 30), st.sampled_from([(), (2,), (2, 3)]),
+    st.sampled_from([(1, 1), (2, 1), (1, 2), (2, 2)]),
+)  # fmt: skip
+def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, workers, batch, cluster):
+    """By the kernel's own numbers, in the order in which clusters begin; and the CPU's work is the same."""
+    k = -(-k // 8) * 8
+    plan = stream_k_plan(
+        Config(64, 64, 1, cluster=cluster), 64 * m, 64 * n, k, workers * math.prod(cluster), batch=batch
+    )
+    shares, steps = plan.stream_k, plan.stream_k.steps
+    seen, left, taken = {}, {}, []
+    for worker in range(shares.workers):
+        pieces = pieces_of_kernel(plan, worker)
+        for i, (tile, begin, end, share, behind) in enumerate(pieces):
+            assert behind == sum(piece[2] - piece[1] for piece in pieces[i + 1 :])
+            seen.setdefault(tile, []).append((begin, end))
+            if begin > 0:
+                assert i == 0, "sums are left before anything is waited for"
+                left[share] = worker
+            elif end < steps:
+                other = share + 1
+                while shares.bounds[other] < (tile + 1) * steps:
+                    assert left[other] < worker, "it waits for a cluster that begins later"
+                    taken.append(other)
+                    other += 1
+    assert sorted(taken) == sorted(left), "every flag that is raised is taken down, once"
+    assert sorted(seen) == list(range(shares.tiles))
+    for pieces in seen.values():
+        assert list(itertools.chain(*sorted(pieces)))[::2] == [0, *(end for _, end in sorted(pieces))][:-1]
+        assert sum(end - begin for begin, end in pieces) == steps
+    by_tile = {}
+    for *tile, first, count in plan.tables().work.tolist():
+        by_tile.setdefault(tuple(tile), []).append((first, first + count))
+    assert len(by_tile) == m * n * math.prod(batch)
+    for (m_tile, n_tile, matrix_of), pieces in by_tile.items():
+        tiles_m, tiles_n = plan.tiles()
+        at = m_tile // cluster[0], n_tile // cluster[1]
+        group = min(plan.tile_run, tiles_m)
+        first = at[0] // group * group
+        rows = min(group, tiles_m - first)
+        number = (matrix_of * tiles_n + 0) * tiles_m + first * tiles_n + at[1] * rows + at[0] - first
+        assert pieces == sorted(seen[number])
+
+
+def test_shares_have_the_same_work():
+    plan = stream_k_plan(LARGE, 1536, 3072, 8192, 132)
+    work = [sum(end - begin for _, begin, end, *_ in pieces_of_kernel(plan, worker)) for worker in range(66)]
+    assert (min(work), max(work)) == (139, 140)  # of 72 tiles of 128 steps
+    more = stream_k_plan(LARGE, 5000, 5000, 5000, 132)
+    work = [sum(end - begin for _, begin, end, *_ in pieces_of_kernel(more, worker)) for worker in range(66)]
+    assert max(work) - min(work) <= 1
+
+
+# ---- on the CPU ------------------------------------------------------------------------------------------------------
+
+
+def run(plan, a, b, c, bias=None, **options):
+    addresses = (x.data_ptr() for x in (a, b, c))
+    return run_on_host(plan, *addresses, 0 if bias is None else bias.data_ptr(), **options)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 400), st.integers(1, 400), st.integers(1, 60), st.integers(1, 12), st.integers(0, 3),
+    st.sampled_from([Config(64, 64, 1), Config(128, 64), Config(64, 128, 1), Config(192, 96, 3)]),
+    st.sampled_from([(1, 1), (2, 1), (1, 2), (2, 2)]), st.integers(0, 2**31),
+)  # fmt: skip
+def test_the_cpu_adds_the_same_whatever_its_threads(m, n, k, workers, promote, config, cluster, seed):
+    torch.manual_seed(seed)
+    k *= 8
+    plan = stream_k_plan(config._replace(cluster=cluster), m, n, k, workers * math.prod(cluster), out=Float32).replace(
+        promote=promote
+    )
+    A, B = matrix(m, k, BFloat16), matrix(n, k, BFloat16)
+    results = []
+    for threads in (1, 2, 5):
+        C = torch.full((m, n), 7.0)
+        run(plan, A, B, C, threads=threads)
+        results.append(C)
+    assert torch.equal(results[0], results[1])
+    assert torch.equal(results[0], results[2])
+    reference = A.double() @ B.double().t()
+    assert (results[0] - reference).norm() <= 1e-5 * reference.norm()
+    report = run(plan, A, B, results[0], check=True)
+    assert report, str(report)
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["C", "C transposed"])
+@pytest.mark.parametrize(
+    ("config", "ctas", "dtype", "options"),
+    [
+        (LARGE, 10, BFloat16, {"a": "m", "b": "n"}),
+        (Config(128, 128, cluster=(1, 2)), 6, Float16, {"b": "n"}),
+        (Config(128, 128), 5, TFloat32, {}),
+        (Config(128, 128), 5, TFloat32, {"a": "m"}),
+        (Config(128, 128, cluster=(2, 1)), 6, Float8E4M3FN, {}),
+        (Config(128, 64), 7, Int8, {}),
+        (SMALL, 132, BFloat16, {"out": Float32}),
+    ],
+    ids=str,
+)
+def test_types_and_orders(config, ctas, dtype, options, swapped):
+    torch.manual_seed(0)
+    m, n, k = 392, 520, 656
+    plan = stream_k_plan(config, m, n, k, ctas, dtype, **options).replace(swapped=swapped)
+    A, B = matrix(m, k, dtype, options.get("a", "k")), matrix(n, k, dtype, options.get("b", "k"))
+    assert plan.problem.c_type in (dtype, Float32, BFloat16) or dtype is Int8
+    C = torch.full((m, n), 7, dtype=TORCH.get(plan.problem.c_type, torch.int32))
+    assert run(plan, A, B, C, check=True)
+    reference = A.double() @ B.double().t()
+    run(plan, A, B, C)
+    assert (C.double() - reference).norm() <= (0 if dtype is Int8 else 3e-3) * reference.norm()
+    assert pickle.loads(pickle.dumps(plan)) == plan != plan.replace(stream_k_ctas=0)
+    assert f"stream-K   {ctas} CTAs share {plan.stream_k_tiles} tiles along K" in str(plan)
+    assert "stream-K" not in str(plan.replace(stream_k_ctas=0))
+
+
+def test_the_epilogue_finishes_all_of_a_sum():
+    torch.manual_seed(0)
+    m, n, k = 300, 264, 712
+    plan = stream_k_plan(Config(128, 128, cluster=(2, 1)), m, n, k, 8, epilogue=BOTH)
+    A, B, bias = matrix(m, k, BFloat16), matrix(n, k, BFloat16), torch.randn(n)
+    before = torch.randn(m, n).bfloat16()
+    C = before.clone()
+    run(plan, A, B, C, bias)
+    wanted = (2 * (A.double() @ B.double().t()) + 0.5 * before.double() + bias.double()).relu()
+    assert (C.double() - wanted).norm() <= 4e-3 * wanted.norm()
+
+
+def test_other_sizes():
+    plan = stream_k_plan(Config(128, 128, cluster=(2, 1)), 700, 392, 456, 10)
+    for m, n, k in ((8, 8, 8), (1000, 520, 72)):
+        A, B, C = matrix(m, k, BFloat16), matrix(n, k, BFloat16), torch.zeros(m, n).bfloat16()
+        other = plan.for_problem(problem_of(m, n, k, BFloat16))
+        assert other.stream_k_ctas == 10
+        run(other, A, B, C)
+        reference = A.double() @ B.double().t()
+        assert (C.double() - reference).norm() <= 3e-3 * reference.norm()
+    many = plan.replace(stream_k_ctas=132)
+    most = many.for_problem(problem_of(8, 8, 2**31 - 2048, BFloat16, batch=(66,)))
+    assert most.stream_k_ctas == 0, "more steps than the kernel counts"
+    with pytest.raises(LayoutError, match=r"66 clusters share 66 tiles of 33554400 steps.*2\^31; use stream_k_ctas=0"):
+        many.replace(problem=most.problem)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"stream_k_ctas": -1}, "stream_k_ctas is -1, but it must be an integer from 0 on"),
+        ({"stream_k_ctas": 7}, "stream_k_ctas is 7, but whole clusters of 2 CTAs share tiles; use a multiple of 2"),
+        ({"stream_k_ctas": 134}, "stream_k_ctas is 134, but CTAs that share tiles stay, which 132 do; use at most"),
+        ({"split_k": 2, "cluster_mn": (1, 1), "store": "singles"}, "CTAs of a split and those in ping-pong share no"),
+    ],
+)
+def test_what_cannot_be_shared(fields, message):
+    plan = stream_k_plan(Config(128, 128, cluster=(2, 1)), 512, 512, 512, 6)
+    with pytest.raises((TypeError, LayoutError), match=message):
+        plan.replace(**fields)
+    ping_pong = stream_k_plan(Config(128, 128, ping_pong=True), 512, 512, 512, 0)
+    with pytest.raises(LayoutError, match="those in ping-pong share no tiles; use 0"):
+        ping_pong.replace(stream_k_ctas=4)
+
+
+# ---- launches --------------------------------------------------------------------------------------------------------
+
+
+def test_a_launch_takes_flags_and_scratch(monkeypatch):
+    """Of each CTA that shares a tile of sums, and of each of its consumers a flag; their addresses are in place."""
+    monkeypatch.setattr(_core.cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
+    plan = stream_k_plan(LARGE, 1536, 3072, 8192, 132)
+    assert plan.scratch == (4 * 2 * 132, 4 * 128 * 256 * 132)
+    assert (plan.ctas, plan.stream_k_tiles) == (132, 144)
+    (launch,) = plan.launches((None, None, None, None))
+    assert launch.workspace == (*plan.scratch, 0)
+    assert launch.grid == (132, 1, 1)
+    at = {argument: offset for argument, offset, _ in launch.pointers}
+    assert (at[5], at[4]) == (len(launch.params) - 64, len(launch.params) - 56)
+    assert launch.params[-48:-20] == plan.stream_k.packed()
+    assert stream_k_plan(LARGE, 1536, 3072, 8192, 0).scratch == (0, 0)
+    whole = plan.replace(stream_k_ctas=0)
+    assert [x for x in launch.pointers if x[0] < 4] == whole.pointers()
+    assert launch.params[: len(whole.params())] == whole.params()
+
+
+@pytest.mark.parametrize(
+    ("config", "dtype", "options"),
+    [
+        (LARGE, BFloat16, {}),
+        (Config(128, 128), TFloat32, {"a": "m", "batch": (2, 3)}),
+        (Config(128, 64), Float16, {"epilogue": BOTH, "batch": (2,)}),
+        (Config(64, 64, 1), Int8, {"batch": (2, 3, 4)}),
+    ],
+    ids=str,
+)
+def test_the_parameter_lies_as_the_kernel_has_it(compiler, monkeypatch, config, dtype, options):
+    """Asserted by the compiler, in a program that has nothing else."""
+    monkeypatch.setattr(_core.cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
+    for m, n in ((512, 512), (200, 264)):  # boxes of the last tiles are whole, and ragged
+        plan = stream_k_plan(config, m, n, 512, 4, dtype, **options)
+        template = plan.name.removeprefix("gemm_sm90<").removesuffix(">")
+        size, at = len(plan.params()), plan._stream_k_at
+        text = (kernels_folder() / "gemm_sm90.cuh").read_text() + (
+            f"\nusing Asked = {template};\n"
+            f"static_assert(sizeof(typename Asked::Params) == {size});\n"
+            f"static_assert(sizeof(typename Asked::Whole) == {at});\n"
+            f"static_assert(alignof(decltype(Asked::Params::stream_k)) <= 64 && sizeof(Asked::StreamK) == 48);\n"
+        )
+        compile_program(
+            "gemm_sm90", ["probe<Asked>"], "sm_90a", source=text + "template <class T> __global__ void probe() {}\n"
+        )
+
+
+# ---- compiled --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "dtype", "options"),
+    [
+        (LARGE, BFloat16, {}),
+        (Config(128, 256), BFloat16, {"epilogue": BOTH}),
+        (Config(256, 128, cluster=(2, 1)), Float16, {"a": "m", "b": "n"}),
+        (Config(64, 128, 1, cluster=(1, 2)), BFloat16, {"out": Float32}),
+        (LARGE, TFloat32, {"a": "m", "c": "m"}),
+        (Config(256, 128), TFloat32, {}),
+        (Config(128, 256, cluster=(1, 2)), Int8, {}),
+        (LARGE, Float8E4M3FN, {}),
+        (Config(128, 32, cluster=(2, 1)), Float16, {"out": Float32, "batch": (2,)}),
+    ],
+    ids=str,
+)
+def test_instantiations_compile_without_spills(compiler, config, dtype, options):
+    """And sums are moved by 16 bytes."""
+    plan = stream_k_plan(config, 4096, 4096, 4096, 132, dtype, **options)
+    program = plan.compile("sm_90a")
+    report = program.report[plan.name]
+    assert (report.spill_bytes, report.stack_bytes) == (0, 0)
+    assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
+    units = plan.tiler_mnk[0] // 64 // plan.consumers * plan.tiler_mnk[1] // 8
+    assert program.ptx.count("st.global.cg.v4") == program.ptx.count("ld.global.cg.v4") == units
+    for text in ("st.release.gpu", "ld.acquire.gpu"):
+        assert program.ptx.count(text) == 1
+
+
+def test_plans_without_shares_are_of_the_same_kernel_as_before():
+    plan = stream_k_plan(LARGE, 4096, 4096, 4096, 0)
+    assert plan.name.endswith(", 4, 2, false, 2, 1, 1, 0, 2, 2>>")
+    assert plan.replace(stream_k_ctas=66).name.endswith(", 4, 2, false, 2, 1, 1, 0, 2, 2, 0, true>>")
+    assert plan.replace(promote=3, stream_k_ctas=66).name.endswith(", 2, 2, 3, true>>")
+
+
+# ---- the choice ------------------------------------------------------------------------------------------------------
+
+# Issue 24's shapes of one tile more than the machine has.
+SHAPES = [
+    (1536, 3072, 8192, "k"), (3000, 3000, 3000, "n"), (2680, 1584, 1824, "k"), (2304, 2304, 2304, "n"),
+    (512, 3072, 8192, "k"), (2048, 5120, 5120, "k"), (1720, 5960, 4144, "k"), (6000, 3072, 8192, "k"),
+    (5000, 5000, 5000, "n"), (5000, 5000, 5000, "k"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("m", "n", "k", "b"), SHAPES)
+def test_tiles_that_do_not_come_in_whole_rounds_are_shared(m, n, k, b):
+    """Where that is expected to save a twentieth of the time, of the best plan without."""
+    plan = choose_gemm(problem_of(m, n, k, BFloat16, b=b), ALIGNED, H200)
+    assert (plan.kernel_name, plan.stream_k_ctas) == ("sm90", 132)
+    assert plan.stream_k.tiles % plan.stream_k.workers
+    others = [cost.seconds for one, cost in considered(plan.problem, ALIGNED, H200) if not one.stream_k_ctas]
+    assert expected(plan, H200).seconds < Sm90Configs.of(H200).shared_gain * min(others)
+    found = plan.why()
+    assert found[0].chosen
+    assert found[0].shares == 132
+    assert "132 shares" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(4096, 4096, 4096), (8192, 8192, 8192), (1000, 1000, 1000), (128, 4096, 4096), (4224, 4096, 256)]
+)
+def test_whole_rounds_and_short_sums_are_not(m, n, k):
+    plan = choose_gemm(problem_of(m, n, k, BFloat16), ALIGNED, H200)
+    assert plan.kernel_plan.stream_k_ctas == 0
+
+
+def test_the_time_of_shares_is_that_of_the_work():
+    """A tile more takes as long as its part of the work, and what it costs to leave sums and to add them."""
+    shared = Config(128, 256, stream_k_ctas=132)
+
+    def problem(rows, columns):
+        return problem_of(128 * rows, 256 * columns, 4096, BFloat16)
+
+    def time(rows, columns, config):
+        return config_cost(config, problem(rows, columns), H200).without("sums")
+
+    one, some, two = (time(*tiles, shared) for tiles in ((11, 12), (11, 18), (22, 12)))
+    assert some == pytest.approx((one + two) / 2, rel=0.03)
+    assert one == pytest.approx(time(11, 12, Config(128, 256)), rel=0.001)
+    assert time(19, 7, shared) < 0.6 * time(19, 7, Config(128, 256))  # a tile more than the machine has
+    cost = config_cost(shared, problem(19, 7), H200)
+    assert 2e-6 < cost.seconds - cost.without("sums") < 20e-6
+    assert expected(stream_k_plan(Config(128, 256), 128 * 19, 256 * 7, 4096, 132), H200) == cost
+
+
+def test_what_is_sorted_is_their_rank():
+    problem = problem_of(1536, 3072, 8192, BFloat16)
+    numbers = Sm90Configs.of(H200)
+    ranks = [_rank(plan.stream_k_ctas, cost, numbers) for plan, cost in considered(problem, ALIGNED, H200)]
+    assert ranks == sorted(ranks)
+
+
+# ---- prediction ------------------------------------------------------------------------------------------------------
+
+
+def test_analysis_counts_what_shares_add():
+    """Sums that are left and taken once each; nothing else is done more often."""
+    plan = stream_k_plan(Config(128, 128, cluster=(2, 1)), 700, 392, 456, 10)
+    found = {x.name: x for x in kernel_of(plan).accesses(plan, (0, 0, 0, 0)).instructions}
+    whole = plan.replace(stream_k_ctas=0)
+    before = {x.name: x for x in kernel_of(whole).accesses(whole, (0, 0, 0, 0)).instructions}
+    left = 2 * sum(begin % plan.stream_k.steps > 0 for begin in plan.stream_k.bounds[:-1])  # of CTAs
+    assert left > 0
+    for name in ("store parts", "load parts"):
+        one = found.pop(name)
+        assert (one.requests, one.sectors) == (left * 128 * 128 // 128, left * 128 * 128 * 4 // 32)
+        assert (one.memory, one.width) == ("global", 16)
+    assert [x.requests for x in found.values()] == [x.requests for x in before.values()]
+
+
+def test_the_picture_shows_the_tiles_that_are_begun():
+    plan = stream_k_plan(Config(128, 128, cluster=(2, 1)), 1400, 392, 1000, 10)
+    tiles, _ = tiles_at_once(plan)
+    steps, bounds = plan.stream_k.steps, plan.stream_k.bounds
+    assert len(tiles) == 2 * len({begin // steps for begin in bounds[:-1]})
