@@ -28,6 +28,13 @@ struct Sm90Lines {
   int rows, bytes;
   unsigned boxes;  // in shared memory
 
+  // Whether a row of the warp has a whole word in line i: rows end in different lines.
+  __device__ bool reach(int i) const {
+    const int row = row_of(threadIdx.x % 16);
+    const int end = static_cast<int>(address(begin(row)) % kLine) + bytes;
+    return __any_sync(0xFFFFFFFF, row < rows && end >= i * kLine + 16);
+  }
+
   // Line i of each row; what is read for lanes that write nothing lies somewhere in the boxes.
   __device__ void write(int i) const {
     const int lane = threadIdx.x % 32;
@@ -73,8 +80,7 @@ struct Sm90Lines {
 
   // Two turns at a time: with more of them registers do not suffice for the sums.
   __device__ void bring_half(int i, int turns) const {
-    const int lane = threadIdx.x % 32;
-    const int q = i * kLine + lane % 8 * 16;
+    const int lane = threadIdx.x % 32, q = i * kLine + lane % 8 * 16;
     Joined words[2];
     bool whole[2];
 #pragma unroll

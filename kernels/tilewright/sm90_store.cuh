@@ -359,7 +359,7 @@ struct Sm90Store {
         __syncwarp();
         if (i == 0) lines.template write_ends<false>();
       }
-      if (i * 128 < lines.bytes + 128) lines.write(i);
+      if (i * 128 < lines.bytes || lines.reach(i)) lines.write(i);
     }
     lines.template write_ends<true>();
   }

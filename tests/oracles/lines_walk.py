@@ -54,7 +54,8 @@ class Warp:
                 self.fill(p, i, units, left + i * 128 // size)
                 if i == 0:
                     self.ends(last=False)
-            if i * 128 < self.length + 128:
+            own = [self.at[row] % 128 for row in range(self.warp * 16, self.warp * 16 + 16) if row < self.rows]
+            if i * 128 < self.length or any(begin + self.length >= i * 128 + 16 for begin in own):
                 self.line(i)
         self.ends(last=True)
 

@@ -90,7 +90,11 @@ class Run:
 
     def whole_words(self, line: int) -> Iterator[tuple[Integers, Integers, Booleans]]:
         """For each request of a line: the lanes' rows, their bytes there, and which of them write."""
-        for row in self.turns(8):
+        rows = self.firsts + np.arange(WARP_ROWS)
+        ends = self.address(rows, 0) % LINE + self.bytes
+        there = line * LINE < self.bytes
+        reach = there | ((rows < self.rows) & (ends >= line * LINE + WORD)).any(axis=1)
+        for row in (rows[reach] for rows in self.turns(8)):
             q = line * LINE - self.address(row, 0) % LINE + np.arange(WARP) % 8 * WORD
             yield row, q, (row < self.rows) & (q >= 0) & (q + WORD <= self.bytes)
 
@@ -124,7 +128,7 @@ def lines_of_c(plan: GemmSm90, launch: Launch, compute_bytes: int) -> list[Tally
 
 def _count(counted: Counted, run: Run, residues: dict[int, int], column: int, width: int) -> None:
     """Adds up what the warps do for a run of so many columns, in tiles that begin at these places of a line."""
-    boxes, size, inside = -(-width // counted.columns), counted.size, {0: sum(residues.values())}
+    boxes, inside = -(-width // counted.columns), {0: sum(residues.values())}
     for i in range(boxes + 1):
         if i < boxes and i * LINE < run.bytes:
             if counted.reads:
@@ -133,14 +137,12 @@ def _count(counted: Counted, run: Run, residues: dict[int, int], column: int, wi
             _fill(counted, run, units, column + i * counted.columns, i % 2 * BOX, inside)
             if i == 0:
                 _end(counted, run, False, residues, inside)
-        if i * LINE < run.bytes + LINE:
-            for row, q, active in run.whole_words(i):
-                everyone = np.ones(active.shape, bool)
-                for byte in (q, q + WORD - 1):
-                    counted.take.add(place(row % BLOCK_ROWS, byte // WORD * WORD), everyone, inside)
-                counted.store.add(run.at(row, q), active, residues)
+        for row, q, active in run.whole_words(i):
+            everyone = np.ones(active.shape, bool)
+            for byte in (q, q + WORD - 1):
+                counted.take.add(place(row % BLOCK_ROWS, byte // WORD * WORD), everyone, inside)
+            counted.store.add(run.at(row, q), active, residues)
     _end(counted, run, True, residues, inside)
-    assert size in (1, 2, 4)
 
 
 def _end(counted: Counted, run: Run, is_last: bool, residues: dict[int, int], inside: dict[int, int]) -> None:

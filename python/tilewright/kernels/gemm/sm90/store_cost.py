@@ -20,9 +20,9 @@ def store_clocks(
 ) -> float:
     """Clocks of a multiprocessor to store a CTA's part of a tile, where the L2 takes `rate` bytes a clock.
 
-    TMA writes whole sectors. From registers a request of a warp has four pieces of a row in each of eight rows, and the
-    sectors of these are written whole; of C along M, eight rows in each of four columns. By lines each part of a row
-    touches a sector more than its bytes are, and a line more, unless rows begin at lines.
+    TMA writes whole sectors. From registers a request of a warp has a piece of each of eight rows, or of C along M of
+    each of four columns, which touches a sector, or two where rows begin anywhere. By lines each part of a row touches
+    a sector more than its bytes are, and a line more, unless rows begin at lines.
 
     >>> from tilewright import BFloat16
     >>> from tilewright.kernels.gemm.problem import problem_of
@@ -38,7 +38,9 @@ def store_clocks(
     along_m = problem.c_strides[0] == 1 and problem.c_strides[1] != 1
     pieces, reach = (4, 8 * size) if along_m else (8, 8 * size if store == "pairs" else 7 * size)
     width = 2 * size if store == "pairs" else size
-    sectors = elements * size / width / WARP * pieces * (1 + (reach - width) / SECTOR)
+    pitch = problem.c_strides[1 if along_m else 0] * size
+    crossing = (reach - width) / SECTOR if pitch % (8 * size) else 0
+    sectors = elements * size / width / WARP * pieces * (1 + crossing)
     return sectors * SECTOR / rate
 
 
