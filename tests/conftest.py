@@ -1,5 +1,6 @@
 """Hypothesis profiles: ci is the default, the others by --hypothesis-profile. The cache and the compiler of the run."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -21,6 +22,17 @@ settings.register_profile("ci", COMMON, max_examples=1000, derandomize=True)
 settings.register_profile("nightly", COMMON, max_examples=100_000, print_blob=True)
 settings.register_profile("dev", COMMON, max_examples=100)
 settings.load_profile("ci")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is made here lives to the end: looking for garbage in it takes a fifth of the time of collecting."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
