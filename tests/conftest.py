@@ -23,6 +23,16 @@ settings.register_profile("nightly", COMMON, max_examples=100_000, print_blob=Tr
 settings.register_profile("dev", COMMON, max_examples=100)
 settings.load_profile("ci")
 
+# Files with few tests that take long. pytest-xdist would begin them last, and one core would wait for the other.
+LONG = (
+    "lang/test_random_kernels.py",
+    "lang/test_random_control.py",
+    "lang/test_attention_backward_256.py",
+    "lang/test_execute_random.py",
+    "lang/test_launching.py",
+    "kernels/copy/test_kernels_copy.py",
+)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
@@ -33,6 +43,11 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(items):
+    first = {str(Path(__file__).parent / name): place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: first.get(str(item.path), len(first)))
 
 
 @pytest.fixture(scope="session", autouse=True)
