@@ -15,6 +15,9 @@ from tilewright.runtime.errors import NvrtcError
 # pytest puts the folder of this file first, where `import torch` would find tests/torch if the library is missing.
 sys.path[:] = [place for place in sys.path if Path(place) != Path(__file__).parent]
 
+# jsonschema, which nbformat imports, builds a grammar of IRIs from this for 4 s; no notebook has one to check.
+sys.modules["rfc3987_syntax"] = None
+
 # How long an example takes says nothing about right or wrong, and machines differ.
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
