@@ -18,8 +18,8 @@ WHEEL := $(VENV)/wheel
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
-# A file's tests run in one process: what they share is compiled, or opened, once.
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# A file's tests run in one process: what they share is compiled, or opened, once. tests/conftest.py orders the files.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo docs notebooks test cases lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:

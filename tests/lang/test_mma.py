@@ -64,6 +64,16 @@ def test_random_arrangements(op, atoms, repeats, seed):
         assert (np.abs(found - wanted) <= 4 * epsilon * size).all()
 
 
+@pytest.mark.parametrize(
+    "dtype", sorted({op.a_dtype for op in WARP if op.a_dtype.is_float} - {cutlass.TFloat32}, key=str)
+)
+def test_operands_are_rounded_as_a_tensor_rounds(dtype):
+    values = 4 * np.random.default_rng(2).normal(size=1000)
+    stored = np.zeros(values.shape, warp_gemms.KEPT.get(dtype, dtype.numpy))
+    tensor(stored, dtype).store(values)
+    np.testing.assert_array_equal(warp_gemms.nearest(values, dtype).view(np.uint8), stored.view(np.uint8))
+
+
 def test_sums_are_formed_as_the_templates_form_them():
     """In fp32, one product after the other along K: the bits of the host's execution of gemm_sm80."""
     rng = np.random.default_rng(0)
