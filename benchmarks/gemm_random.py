@@ -88,12 +88,6 @@ def case_of(name: str, shape: Shape, dry: bool) -> RandomCase:
 
 def measure(bench: RandomBench, name: str, found: list[Shape], report: gpu.Report) -> None:
     """A type's table: all ratios in a few numbers, and the worst shapes."""
-    if not bench.options.dry:
-        from tilewright.kernels.common.launch import facts_of
-
-        facts = facts_of(0)
-        plans = (choose_gemm(*shape.problem(TYPES[name]), facts) for shape in found)
-        compile_ahead(plans, facts.arch, f"compiling for {name}")
     rows: list[tuple[float, float, float, Shape, Any]] = []
     for shape in found:
         try:
@@ -120,6 +114,15 @@ def measure(bench: RandomBench, name: str, found: list[Shape], report: gpu.Repor
         tile = "x".join(map(str, plan.tiler_mnk))
         cells = (shape.name, shape.kind, f"{ratio:.3f}", f"{seconds * 1e6:.4g}", f"{error:.2f}")
         report.add(f"| {' | '.join(cells)} | {plan.kernel_name} {tile} | {plan.why()[0].bound} |")
+
+
+def compile_for(name: str, found: Iterable[Shape]) -> None:
+    """Compile the kernels of a type's shapes, on all cores."""
+    from tilewright.kernels.common.launch import facts_of
+
+    facts = facts_of(0)
+    plans = (choose_gemm(*shape.problem(TYPES[name]), facts) for shape in found)
+    compile_ahead(plans, facts.arch, f"compiling for {name}")
 
 
 def relative(errors: dict[str, float]) -> float:
@@ -261,6 +264,8 @@ def main() -> int:
         bench = RandomBench(options, report)
         for name in types:
             found = listed(name) if options.listed else shapes(options.seed, name, options.count)
+            if found and not options.dry:
+                compile_for(name, found)
             if found:
                 measure(bench, name, found, report)
         report.add("", f"Limits missed: {'; '.join(bench.missed) or 'none'}.")

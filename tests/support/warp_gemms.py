@@ -59,7 +59,7 @@ def elements(rng, shape, dtype):
 
 
 def nearest(values, dtype):
-    """The bits of the elements next to doubles; Tensor.store rounds one at a time, which takes over 100 times as long."""
+    """The bits of the elements next to doubles; Tensor.store rounds one at a time and takes over 100 times as long."""
     if dtype.numpy is not None:
         return values.astype(dtype.numpy)
     if dtype is cutlass.BFloat16:  # the upper half of a float32

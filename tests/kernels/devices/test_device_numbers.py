@@ -45,7 +45,7 @@ CODE = {
     "gemm/simt/stream_k.py": {"LONGEST_RUN", "SHORTEST_RUN"},
     "gemm/simt/tiles.py": {"RESERVED", "LOOSELY"},
     "gemm/sm80/choose.py": {"WIDTHS", "ADA", "HOPPER", "BLACKWELL"},
-    "gemm/sm80/cost.py": set(),
+    "gemm/sm80/cost.py": {"WARP"},
     "gemm/sm90/choose.py": {"MOST"},
     "gemm/sm90/cost.py": set(),
     "gemm/stream_k.py": {"MAX_STEPS"},
@@ -152,7 +152,7 @@ def test_the_file_of_a_device():
     assert file_of("Tesla V100", 70) == "t4"
     assert file_of("NVIDIA B300", 103) == "b200"
     assert Rates.of(DEVICES["sm_80"]).half == 312
-    assert Sm90Model.of(DEVICES["sm_80"]).ingest == Sm90Model.of(H200).ingest == 48
+    assert Sm90Model.of(DEVICES["sm_80"]).ingest == Sm90Model.of(H200).ingest == 71
 
 
 @pytest.mark.parametrize("name", ["h100", "h100_80gb"])
@@ -165,7 +165,7 @@ def test_a_device_with_a_file_of_its_own(monkeypatch, name):
     try:
         assert file_of(facts.name, facts.capability) == name
         assert Sm90Model.of(facts).ingest == 40
-        assert Sm90Model.of(H200).ingest == 48
+        assert Sm90Model.of(H200).ingest == 71
         assert Rates.of(facts).half == Rates.of(H200).half  # what the file lacks is the H200's
     finally:
         devices._known.clear()

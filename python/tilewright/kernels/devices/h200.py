@@ -32,8 +32,8 @@ WAVES = {
 # When C is planned both ways round, operands are copied, or the last rows are left to another GEMM.
 RULE = {
     "wide": 640,  # rows of C up to which wgmma is asked for both ways; 2026-11-22
-    "copying": 0.1,  # of the time, at most: what copies may take that bring single elements along K; 2026-11-21
-    "copying_along": 0.075,  # the same where none of them lie along K
+    "copying": 0.059,  # of the time, at most: what copies may take that bring single elements along K; 2026-11-21
+    "copying_along": 0.044,  # the same where none of them lie along K
     "residue_tile": 128,  # rows or columns of a tile, the last one of which is a residue tile; 2026-11-22
     "most_of_residue": 16,  # rows or columns of a residue that may be a GEMM of its own
     "residue_launch": 1.5e-6,  # seconds of its launch
@@ -293,33 +293,33 @@ SM90_CONFIGS = {
 
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 2000 launches of 345 random shapes.
 SM90_MODEL = {
-    "clock": 1.78e9,  # clocks a second
-    "ingest": 73.0,  # bytes a clock that come into a multiprocessor
-    "stream": 36.0,  # the same of rows of `few_tiles` or less, which come from memory
+    "clock": 1.79e9,  # clocks a second
+    "ingest": 71.0,  # bytes a clock that come into a multiprocessor
+    "stream": 29.0,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
-    "broken_rows": 1.38,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
-    "latency": 1760,  # of a stage, from asking for it until it may be asked for again
-    "launch": 1.1e-6,  # seconds
-    "fill": 1060,  # to start
-    "cluster": 600,  # to start, besides, in a cluster
-    "split": 465,  # to begin the exchange of sums
-    "exchange": 16.3,  # bytes a clock, of sums that are read from other CTAs of a cluster
-    "store": 22.5,  # bytes a clock
-    "memory": 4.7e12,  # bytes a second, that are read
-    "written": 2.95e12,  # the same of C
+    "broken_rows": 1.3,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "latency": 2380,  # of a stage, from asking for it until it may be asked for again
+    "launch": 0.92e-6,  # seconds
+    "fill": 740,  # to start
+    "cluster": 530,  # to start, besides, in a cluster
+    "split": 366,  # to begin the exchange of sums
+    "exchange": 26.3,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "store": 16.7,  # bytes a clock
+    "memory": 4.77e12,  # bytes a second, that are read
+    "written": 4.2e12,  # the same of C
     "hidden": 0.03,  # of the shorter of two times that overlap
     "fetches": 0.068,  # of the time that the L2 needs
-    "l2": 3.2e12,  # bytes a second
-    "direct": 600,  # clocks, to store from registers
-    "overlapped": 0.8,  # of storing a tile, in ping-pong
-    "unused": 0.27,  # how much longer the memory takes where stages hold rows outside of the tensors only
+    "l2": 3.0e12,  # bytes a second
+    "direct": 1090,  # clocks, to store from registers
+    "overlapped": 1.0,  # of storing a tile, in ping-pong
+    "unused": 0.21,  # how much longer the memory takes where stages hold rows outside of the tensors only
     "starved": 0.2,  # how much longer it takes where some multiprocessors have no tile:
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
-    "fetched": 0.03,  # how much slower the clock is where fetching takes as many clocks as multiplying: by its power
+    "fetched": 0.0266,  # how much slower the clock is where fetching takes as many clocks as multiplying: by its power
     # Of tiles that are shared along K:
-    "part": 28.0,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
-    "joining": 2800,  # until those of another share are asked for, and the first of them are there
+    "part": 17.3,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
+    "joining": 4000,  # until those of another share are asked for, and the first of them are there
     "l2_bytes": 62914560.0,  # that the L2 holds: 60 MiB, as the driver says
 }
 

@@ -80,7 +80,7 @@ def test_only_what_takes_equally_long_is_named_together():
 @pytest.mark.parametrize(
     ("bound", "changes"),
     [
-        ("memory", {"memory": INF, "stream": INF}),
+        ("memory", {"memory": INF, "written": INF, "stream": INF}),
         ("latency", {"latency": 0, "fill": 0, "cluster": 0, "direct": 0}),
         ("launch", {"launch": 0.0}),
         ("stores", {"store": INF}),
@@ -155,8 +155,7 @@ def test_plans_of_several_launches_have_their_times_too():
     assert found[0].seconds == pytest.approx(copying + expected(plan.gemm, H200))
     assert found[0].cost.beside == copying
     (direct,) = [x for x in found if not isinstance(x.plan, PaddedGemm)]
-    least = expected(direct.plan, H200)
-    assert 1.9 * least < direct.seconds < 2 * least  # element by element, as the rule of choose.py says
+    assert direct.seconds == expected(direct.plan, H200) > 2 * found[0].seconds  # element by element
     assert "copies of A and B" in found[0].kernel
     residue = choose_gemm(problem_of(4096, 4097, 4096, Float32), ALIGNED, H200)
     assert isinstance(residue, ResidueGemm)

@@ -96,7 +96,7 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
     if not rate:
         return Cost(multiply=float("inf"))
     size, sms = int(p.a_type.bits) // 8, facts.multiprocessors
-    tiles = -(-p.m // tile.bm) * -(-p.n // tile.bn) * p.batches
+    tiles = max(-(-p.m // tile.bm) * -(-p.n // tile.bn) * p.batches, 1)
     steps = -(-p.k * size // tile.bytes_k)
     full, rest = divmod(tiles, sms * tile.ctas)
     last = -(-rest // sms) / tile.ctas

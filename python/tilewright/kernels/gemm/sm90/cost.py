@@ -122,7 +122,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> found = config_cost(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200)
     >>> 160e-6 < found.seconds < 200e-6, found.bound
-    (True, 'tensor cores and L2')
+    (True, 'tensor cores')
     """
     p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
     bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
@@ -150,10 +150,10 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     if config.split_k > 1:  # nothing of the next tile is fetched before the sums are exchanged
         start *= waves
         exchange = model.split + 4 * bM * bN / model.exchange
-    written = p.m * p.n * p.c_type.bits / 8 * model.memory / model.written
-    moved = p.batches * (size * (p.m * p.k + p.n * p.k) + written)
+    moved: float = p.batches * size * (p.m * p.k + p.n * p.k)
+    written = p.batches * p.m * p.n * p.c_type.bits / 8
     useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
-    moved *= 1 + model.unused * (1 - useful)
+    longer = 1 + model.unused * (1 - useful)
     joined = 0.0
     if config.stream_k_ctas:
         shares = StreamK(config.stream_k_ctas // (cM * cN), tiles // (cM * cN), steps)
@@ -168,7 +168,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
         again = shares.shared * cM * cN * steps * fetch * model.ingest * max(1 - model.l2_bytes / held, 0)
         moved += again
     elif tiles < model.starving * sms:
-        moved *= 1 + model.starved
+        longer *= 1 + model.starved
     each, clocks = 1 / model.clock, together * steps / model.clock
     return Cost(
         launch=model.launch + (model.split * each if config.split_k > 1 else 0),
@@ -184,7 +184,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
         slowdown=1 + model.fetched * fetch / max(multiply, shared),
         stored=together * stored * each * (model.overlapped if config.ping_pong and waves > 1 else 1),
         summed=exchange * each,
-        memory=moved / model.memory,
+        memory=longer * (moved / model.memory + written / model.written),
         hidden=model.hidden,
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
     )
