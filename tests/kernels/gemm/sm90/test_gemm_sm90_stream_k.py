@@ -255,6 +255,7 @@ def test_a_launch_takes_flags_and_scratch(monkeypatch):
     plan = stream_k_plan(LARGE, 1536, 3072, 8192, 132)
     assert plan.scratch == (4 * 2 * 132, 4 * 128 * 256 * 132)
     assert (plan.ctas, plan.stream_k_tiles) == (132, 144)
+    assert plan.replace(stream_k_ctas=66).grid() == (66, 1, 1)
     (launch,) = plan.launches((None, None, None, None))
     assert launch.workspace == (*plan.scratch, 0)
     assert launch.grid == (132, 1, 1)
