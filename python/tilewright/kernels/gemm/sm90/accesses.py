@@ -1,4 +1,4 @@
-"""The memory instructions of gemm_sm90: twin of kernels/gemm_sm90.cuh, sm90_store.cuh and sm90_split.cuh.
+"""The memory instructions of gemm_sm90: twin of kernels/gemm_sm90.cuh and its headers.
 
 What the copy engine and the tensor cores access has no lanes: boxes of a tensor (boxes.py), and rows of 32 bytes of
 shared memory. Lanes access C and the bias, and shared memory where sums leave through it.
