@@ -110,7 +110,8 @@ def measure(bench: RandomBench, name: str, found: list[Shape], report: gpu.Repor
     heads = (which, "kind", "ratio", "us", "error / cuBLAS's", "plan", "bound by")
     report.add("", f"| {' | '.join(heads)} |", "|" + " --- |" * len(heads))
     shown = rows if bench.options.listed else rows[:WORST]
-    print(*(f"{name} {shape.name}: {ratio:.3f}, {seconds * 1e6:.4g} us" for ratio, seconds, _, shape, _ in rows), sep="\n")
+    for ratio, seconds, _, shape, _ in rows:
+        print(f"{name} {shape.name}: {ratio:.3f}, {seconds * 1e6:.4g} us")
     for ratio, seconds, error, shape, plan in shown:
         tile = "x".join(map(str, plan.tiler_mnk))
         cells = (shape.name, shape.kind, f"{ratio:.3f}", f"{seconds * 1e6:.4g}", f"{error:.2f}")

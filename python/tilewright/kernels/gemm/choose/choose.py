@@ -204,7 +204,7 @@ def _is_split(search: Search) -> bool:
 RECIPES = (
     Recipe(
         "split K",
-        "C has tiles for at most half of the device, and parts of K with sums of their own take less than the whole",
+        "C has tiles for at most a third of the device, and parts of K with sums of their own take less than the whole",
         _is_split,
         _split_k,
     ),

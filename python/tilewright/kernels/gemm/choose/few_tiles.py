@@ -22,10 +22,12 @@ class SplitK(Section):
     least_bytes: int
     most_parts: int
     gain: float
+    launch: float
+    share: float
 
 
 def has_few_tiles(problem: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether C has tiles for at most half of a device, and K is long enough for two parts.
+    """Whether C has tiles for at most a third of a device, and K is long enough for two parts.
 
     >>> from tilewright import Float16
     >>> from tilewright.devices import H200
@@ -35,7 +37,7 @@ def has_few_tiles(problem: GemmProblem, facts: DeviceFacts) -> bool:
     """
     p, numbers = problem, SplitK.of(facts)
     is_long = p.k * p.a_type.bits // 8 >= 2 * numbers.least_bytes
-    return is_long and len(p.batch) < MAX_BATCH and 2 * tiles_of(p, numbers) <= facts.multiprocessors
+    return is_long and len(p.batch) < MAX_BATCH and 3 * tiles_of(p, numbers) <= facts.multiprocessors
 
 
 def tiles_of(problem: GemmProblem, numbers: SplitK) -> int:

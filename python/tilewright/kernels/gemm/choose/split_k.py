@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
 from tilewright.kernels.gemm.choose.rates import Rates
-from tilewright.kernels.gemm.composite.padded import Padded, PaddedGemm, padding_seconds
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
@@ -79,10 +79,10 @@ def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
 
 
 def sum_seconds(plan: SplitKGemm, facts: DeviceFacts) -> float:
-    """The time of the second launch: its start, and what it reads and writes, as fast as copies of operands."""
-    p, numbers = plan.problem, Padded.of(facts)
+    """The time of the second launch: its start, and what it reads and writes."""
+    p, numbers = plan.problem, SplitK.of(facts)
     moved = p.m * p.n * p.batches * (plan.parts * int(p.acc_type.bits) + int(p.c_type.bits)) / 8
-    return numbers.launch + moved / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
+    return numbers.launch + moved / (numbers.share * Rates.of(facts).bandwidth * 1e12)
 
 
 def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
