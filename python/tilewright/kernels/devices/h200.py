@@ -291,7 +291,7 @@ SM90_MODEL = {
     "hidden": 0.03,  # of the shorter of two times that overlap
     "fetches": 0.03,  # of the time that the L2 needs
     "l2": 7e12,  # bytes a second
-    "direct": 1000,  # clocks, to store from registers
+    "direct": 1000,  # clocks, to store without TMA
     "overlapped": 0.75,  # of storing a tile, in ping-pong
     "unused": 0.3,  # how much longer the memory takes where stages hold rows outside of the tensors only
     "starved": 0.2,  # how much longer it takes where some multiprocessors have no tile:

@@ -169,12 +169,11 @@ def refusal(
 
 
 def run_columns(bM: int, bN: int, split_k: int, consumers: int) -> int:
-    """The columns of a row of C that a consumer finishes at a time; 0 where it finishes parts of rows of 64 blocks."""
+    """The columns of a row of C that a consumer finishes at a time; 0 where it finishes parts of them."""
     if split_k == 1:
         return bN
     own, units = _own_units(bM, bN, split_k, consumers), bN // 8
-    whole = (bM * bN // (64 * 8 * consumers)) % own == 0 and (own % units == 0 or units % own == 0)
-    return 8 * min(own, units) if whole else 0
+    return 8 * min(own, units) if own % units == 0 or units % own == 0 else 0
 
 
 def _not_by_lines(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, paired: bool) -> str | None:
@@ -264,5 +263,5 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
     if plan.store not in possible:
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
-            f"{' or '.join(possible)}, but the plan stores {plan.store}; plan.replace(store={possible[0]!r})"
+            f"{possible[0]}, but the plan stores {plan.store}; plan.replace(store={possible[0]!r})"
         )

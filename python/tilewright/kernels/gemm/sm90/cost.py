@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.build import SPAN, beside_stages
+from tilewright.kernels.gemm.sm90.build import BY_BOXES, SPAN, beside_stages
 from tilewright.kernels.gemm.sm90.conditions import store_of
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
 from tilewright.numeric import TFloat32
@@ -134,7 +134,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     late = model.latency / (together * max(smem_stages(config, p, facts, store), 1))
     stored = store_clocks(p, bM, bN, config.split_k, config.consumers, store, model.store)
     start = model.fill + (model.cluster if cM * cN > 1 else 0)
-    if store in ("pairs", "singles"):
+    if store not in BY_BOXES:
         start += model.direct
     exchange = 0.0
     if config.split_k > 1:  # nothing of the next tile is fetched before the sums are exchanged
