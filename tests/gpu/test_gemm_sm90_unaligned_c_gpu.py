@@ -30,6 +30,7 @@ CONFIGS = {
     "odd units": Config(64, 24, 1),
     "blocks": Config(256, 128),
     "ping-pong": Config(128, 128, ping_pong=True, cluster=(2, 1)),
+    "small ping-pong": Config(64, 128, ping_pong=True),
     "split": Config(128, 128, split_k=2, buffers=1),
     "split-4": Config(64, 128, 1, split_k=4),
     "split blocks": Config(128, 128, 1, split_k=2),
@@ -46,6 +47,7 @@ ACTIVATIONS = {
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
 }
 SHAPES = [(456, 583, 264, 0, 1), (200, 301, 264, 4, 3), (130, 126, 264, 2, 0), (65, 9, 264, 0, 5)]  # .., pad, shift
+MANY = ("two", "cluster", "blocks", "ping-pong")  # so many sums of a thread that C of 32 bits is not read beside them
 GUARD = 4096  # bytes before and behind C
 
 
@@ -125,6 +127,8 @@ def lines_of(config, p):
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_rows_of_any_alignment(name, epilogue, out):
+    if name in MANY and out is Float32 and EPILOGUES[epilogue].beta:
+        pytest.skip("such a plan stores from registers")
     torch.manual_seed(4)
     for m, n, k, pad, shift in SHAPES:
         p = problem_of(m, n, k, Float16, out=out, epilogue=EPILOGUES[epilogue], pads=(0, 0, pad))
@@ -145,7 +149,7 @@ def test_every_beginning_of_a_row(out, shift):
 
 
 @pytest.mark.parametrize("dtype", [BFloat16, TFloat32, Float8E4M3FN], ids=str)
-@pytest.mark.parametrize("name", ["two", "ping-pong", "one"])
+@pytest.mark.parametrize("name", ["part of a box", "small ping-pong", "one"])
 def test_types_and_batches(name, dtype):
     torch.manual_seed(6)
     e, out = EPILOGUES["all, gelu_tanh"], {TFloat32: Float32, Float8E4M3FN: Float32}.get(dtype, dtype)

@@ -347,8 +347,8 @@ def test_what_32_bits_cannot_count_is_refused():
         ({}, (8, 256, 256), "mA (512,512):(512,1): it begins at a multiple of 8 bytes"),
         ({"b_strides": (511, 1)}, (256, 256, 256), "mB (512,512):(511,1): its stride 511 takes 1022 bytes"),
         ({"a_strides": (1, 512)}, (256, 256, 256), "its stride along K is 512, but must be 1"),
-        ({"c_strides": (513, 1)}, (256, 256, 256), "can be stored as lines or singles, but the plan stores boxes"),
-        ({}, (256, 256, 4), "can be stored as lines or pairs or singles, but the plan stores boxes"),
+        ({"c_strides": (513, 1)}, (256, 256, 256), "can be stored as lines, but the plan stores boxes"),
+        ({}, (256, 256, 4), "can be stored as lines, but the plan stores boxes"),
     ],
 )
 def test_tensors_that_break_what_the_plan_relies_on_are_refused(change, addresses, words):

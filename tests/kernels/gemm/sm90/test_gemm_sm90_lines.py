@@ -56,6 +56,8 @@ def test_odd_rows_are_stored_as_the_product_is(name, types):
         m, n = (int(x) for x in random.integers(1, (200, 300)))
         k = 16 * int(random.integers(3, 7)) + (512 if "split" in name else 0)
         batch = (2,) if i == 1 and "split" not in name else ()
+        if name == "two" and types in ("fp16 to fp32", "int8", "tf32"):
+            epilogue = epilogue._replace(beta=0)
         gemm = Gemm(m, n, k, dtype, out=out, batch=batch, most=1, epilogue=epilogue, pads=(0, 0, int(i == 2)))
         plan = lines_of(CHOSEN[name], gemm.problem)
         addresses = [0 if x is None else x.ctypes.data for x in (gemm.a, gemm.b, gemm.c, gemm.bias)]
@@ -95,6 +97,7 @@ def test_all_ways_to_store_are_named_the_best_one_first():
         (Config(128, 128), problem_of(512, 512, 512, BFloat16, c="m"), "C's stride along N is 512, not 1"),
         (Config(128, 128), problem_of(512, 511, 512, TFloat32, a="m"), "A comes from registers"),
         (Config(192, 192, 3), problem_of(512, 511, 512, BFloat16), "3 warpgroups have too few registers"),
+        (Config(128, 256), problem_of(512, 511, 512, Float16, out=Float32, epilogue=Epilogue(beta=1.0)), "is read"),
         (Config(64, 128, 1, split_k=3), problem_of(512, 511, 512, BFloat16), "finishes no whole rows"),
     ],
 )
@@ -111,7 +114,11 @@ def test_what_is_not_stored_by_lines_is_refused(config, problem, words):
 @pytest.mark.parametrize("out", [BFloat16, Float32], ids=str)
 @pytest.mark.parametrize("config", CONFIGS[::5], ids=str)
 def test_lines_compile_without_spills(compiler, config, out, epilogue):
-    plan = lines_of(config, problem_of(4096, 4095, 4096, BFloat16, out=out, epilogue=epilogue))
+    problem = problem_of(4096, 4095, 4096, BFloat16, out=out, epilogue=epilogue)
+    plan = plan_of(config, problem, (True, True), ALIGNED, H200)
+    if plan.store == "singles":
+        pytest.skip("C of 32 bits is not read beside so many sums")
+    plan = plan.replace(store="lines")
     program = plan.compile("sm_90a")
     report = program.report[plan.name]
     assert (report.spill_bytes, report.stack_bytes) == (0, 0)

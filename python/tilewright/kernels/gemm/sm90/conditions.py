@@ -90,7 +90,7 @@ def require_fields(plan: GemmSm90) -> None:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
     by_boxes = plan.store in BY_BOXES
     if plan.store == "lines":
-        why = _not_by_lines(p, run_columns(bM, bN, plan.split_k, plan.consumers), plan.consumers, paired)
+        why = _not_by_lines(p, bM, bN, plan.split_k, 1 if plan.ping_pong else plan.consumers, paired)
         if why:
             refuse(f"store is lines, but {why}; store pairs or singles from registers")
     if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
@@ -194,16 +194,17 @@ def refusal(
 
 
 def run_columns(bM: int, bN: int, split_k: int, consumers: int) -> int:
-    """The columns of a row of C that a consumer finishes at a time; 0 where it finishes parts of rows of 64 blocks."""
+    """The columns of a row of C that a consumer finishes at a time; 0 where it finishes parts of them."""
     if split_k == 1:
         return bN
     own, units = _own_units(bM, bN, split_k, consumers), bN // 8
-    whole = (bM * bN // (64 * 8 * consumers)) % own == 0 and (own % units == 0 or units % own == 0)
-    return 8 * min(own, units) if whole else 0
+    return 8 * min(own, units) if own % units == 0 or units % own == 0 else 0
 
 
-def _not_by_lines(problem: GemmProblem, columns: int, consumers: int, paired: bool) -> str | None:
-    """Why rows of C, of which so many columns are finished at a time, cannot be stored by lines; None if they can."""
+def _not_by_lines(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, paired: bool) -> str | None:
+    """Why the rows of C of these tiles cannot be stored by lines; None if they can."""
+    from tilewright.kernels.gemm.sm90.build import ATOM_ROWS
+
     p = problem
     if p.n > 1 and p.c_strides[1] != 1:
         return f"C's stride along N is {p.c_strides[1]}, not 1"
@@ -213,7 +214,9 @@ def _not_by_lines(problem: GemmProblem, columns: int, consumers: int, paired: bo
         return "A comes from registers"
     if consumers == MAX_CONSUMERS:
         return f"{consumers} warpgroups have too few registers"
-    if columns == 0:
+    if p.epilogue.beta != 0 and p.c_type.bits == 32 and bM * bN > ATOM_ROWS * MAX_OF_THREE * consumers * split_k:
+        return f"C of {p.c_type} is read, for which {text((bM, bN))} of {consumers} warpgroups leave too few registers"
+    if run_columns(bM, bN, split_k, consumers) == 0:
         return "a CTA of the split finishes no whole rows of units"
     return None
 
@@ -238,7 +241,7 @@ def stores_of(
     found = []
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
         found.append("columns" if along_m else "boxes")
-    if _not_by_lines(p, run_columns(bM, bN, split_k, consumers), consumers, paired) is None:
+    if _not_by_lines(p, bM, bN, split_k, consumers, paired) is None:
         found.append("lines")
     if not along_m and size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others)):
         found.append("pairs")
@@ -281,5 +284,5 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
     if plan.store not in possible:
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
-            f"{' or '.join(possible)}, but the plan stores {plan.store}; plan.replace(store={possible[0]!r})"
+            f"{possible[0]}, but the plan stores {plan.store}; plan.replace(store={possible[0]!r})"
         )
