@@ -98,7 +98,7 @@ def test_plans_and_a_dry_run(monkeypatch, capsys, tmp_path):
 def test_what_is_measured_is_summed_up(capsys):
     """Ratios of a made-up race: the limits of issue 24, and the worst first."""
     lines = []
-    bench = SimpleNamespace(missed=[], failed=[], options=SimpleNamespace(dry=False))
+    bench = SimpleNamespace(missed=[], failed=[], options=SimpleNamespace(dry=False, listed=False))
     found = shapes("s", "bf16", 25)
     ratios = {shape.name: 1.3 for shape in found} | {found[7].name: 0.8}
 

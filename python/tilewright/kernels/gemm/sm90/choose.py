@@ -13,7 +13,7 @@ from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
 from tilewright.kernels.gemm.sm90.build import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
-from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, smem_stages, store_for
+from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, few_steps, smem_stages, store_for
 from tilewright.kernels.gemm.sm90.cost import cost as expected
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
 from tilewright.kernels.gemm.stream_k import StreamK
@@ -29,10 +29,6 @@ BYTES = (Int8, Uint8)
 FLOAT8 = (Float8E4M3FN, Float8E5M2)
 HALF = (Float16, BFloat16)
 MOST = 2**31 - 1024
-
-
-def _few_steps(problem: GemmProblem, numbers: Sm90Configs) -> bool:
-    return problem.k * problem.a_type.bits <= numbers.few_steps * SPAN * 8
 
 
 def _majors(problem: GemmProblem, alignments: tuple[int, int, int]) -> tuple[bool, bool] | None:
@@ -103,9 +99,10 @@ def tiled_mma_of(problem: GemmProblem, bN: int, warpgroups: int, k_major: tuple[
     return make_tiled_mma(op, (warpgroups, 1, 1))
 
 
-def _group(problem: GemmProblem, bM: int, numbers: Sm90Configs) -> int:
+def _group(problem: GemmProblem, bM: int, facts: DeviceFacts) -> int:
     """The tiles along M that are taken together; where C is what takes time, few."""
-    if not _few_steps(problem, numbers):
+    numbers = Sm90Configs.of(facts)
+    if not few_steps(problem, facts):
         return max(numbers.group_rows // bM, 1)
     return numbers.few_group if problem.m < numbers.many_rows * bM else numbers.many_group
 
@@ -115,13 +112,11 @@ def plan_of(
     facts: DeviceFacts,
 ) -> GemmSm90 | None:  # fmt: skip
     """The plan of a configuration; None where it does not fit the problem or shared memory."""
-    p, bM, bN, numbers = problem, config.bM, config.bN, Sm90Configs.of(facts)
+    p, bM, bN = problem, config.bM, config.bN
     if not _fits(config, problem, k_major) or config.split_k > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
     store = store_for(config, p, alignments[2])
     stages = smem_stages(config, p, facts, store)
-    if _few_steps(p, numbers):
-        stages = min(stages, numbers.few_steps - 1)
     got = received_bytes(bM, bN, config.split_k, config.consumers)
     if stages < 2 or got > (bM + bN) * SPAN:
         return None
@@ -140,7 +135,7 @@ def plan_of(
         store=store,
         store_buffers=config.buffers,
         workers=facts.multiprocessors * config.resident,
-        group=_group(p, bM, numbers),
+        group=_group(p, bM, facts),
         stream_k_ctas=config.stream_k_ctas,
     )
     return with_promotion(plan, promotion_by_wgmma(plan, facts))
@@ -194,7 +189,7 @@ def _ranked(
     if k_major is None:
         return
     numbers = Sm90Configs.of(facts)
-    alone = _few_steps(problem, numbers)
+    alone = few_steps(problem, facts)
     configs = tuple(config for config in numbers.configs if not alone or config.cluster == (1, 1))
     costs = [(config, config_cost(config, problem, facts)) for config in configs]
     costs += _with_shares(costs, problem, facts, numbers)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm90.build import GemmSm90
 
-__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "smem_stages", "store_for"]
+__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "few_steps", "smem_stages", "store_for"]
 
 
 class Config(NamedTuple):
@@ -92,11 +92,18 @@ class Sm90Model(Section):
     l2_bytes: float
 
 
+def few_steps(problem: GemmProblem, facts: DeviceFacts) -> bool:
+    """Whether K has so few steps that to write C is what takes time."""
+    return problem.k * int(problem.a_type.bits) <= Sm90Configs.of(facts).few_steps * SPAN * 8
+
+
 def smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store: str) -> int:
     """The stages that fit a multiprocessor with as many CTAs, beside boxes of C and the bias."""
     beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
     free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
     most = config.stages
+    if few_steps(problem, facts):
+        most = min(most, Sm90Configs.of(facts).few_steps - 1)
     if {config.bM, config.bN} == {64, 128} and all(_breaks(x, problem) for x in (problem.a_strides, problem.b_strides)):
         most = min(most, Sm90Configs.of(facts).broken_stages)
     return min(free // ((config.bM + config.bN) * SPAN + 16), most)
