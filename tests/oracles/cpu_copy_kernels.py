@@ -6,6 +6,27 @@ import re
 
 from cpu_ptx import compile_library, rewritten
 
+LOADS = r"""
+namespace ptx {
+static void ld_shared(void* to, unsigned from, int bytes) {
+  ld(to, reinterpret_cast<unsigned long long>(shared_memory + from), bytes);
+}
+static void ld_shared_v4_b32(unsigned& x, unsigned& y, unsigned& z, unsigned& w, unsigned from) {
+  unsigned words[4];
+  ld_shared(words, from, 16);
+  x = words[0], y = words[1], z = words[2], w = words[3];
+}
+static void ld_shared_v2_b32(unsigned& x, unsigned& y, unsigned from) {
+  ld_shared(&x, from, 4), ld_shared(&y, from + 4, 4);
+  misaligned += from % 8 != 0;
+}
+static void ld_shared_b32(unsigned& x, unsigned from) { ld_shared(&x, from, 4); }
+static void ld_shared_b16(unsigned short& x, unsigned from) { ld_shared(&x, from, 2); }
+static void ld_shared_u8(unsigned& x, unsigned from) { x = 0, ld_shared(&x, from, 1); }
+}  // namespace ptx
+#include "tiled_copy.cuh"
+"""
+
 RUN = r"""
 template <class Copy> static typename Copy::Params params;
 template <class Copy> static void direct() { Copy::run(params<Copy>); }
@@ -15,6 +36,7 @@ template <class Copy> static void staged() {
   __syncthreads();
   copy.store_tile();
 }
+template <class Copy> static void packed() { Copy{params<Copy>, shared_memory}.run(); }
 template <class Copy> static void run_copy(const char* bytes, unsigned ctas, void (*each)()) {
   std::memcpy(static_cast<void*>(&params<Copy>), bytes, sizeof(typename Copy::Params));
   for (blockIdx.x = 0; blockIdx.x < ctas; ++blockIdx.x) run_cta(Copy::kThreads, each);
@@ -24,6 +46,9 @@ template <class Copy> static void run_direct(const char* bytes, unsigned ctas) {
 }
 template <class Copy> static void run_staged(const char* bytes, unsigned ctas) {
   run_copy<Copy>(bytes, ctas, staged<Copy>);
+}
+template <class Copy> static void run_packed(const char* bytes, unsigned ctas) {
+  run_copy<Copy>(bytes, ctas, packed<Copy>);
 }
 extern "C" int run(int index, const char* bytes, unsigned ctas) {
   using Run = void (*)(const char*, unsigned);
@@ -42,7 +67,7 @@ class CopyKernels:
         rewritten("tiled_copy", folder)
         self.index = {name: i for i, name in enumerate(dict.fromkeys(plan.name for plan in plans))}
         entries = ",\n".join(re.sub(r"^copy_(\w+)<(.*)>$", r"&run_\1<\2>", name) for name in self.index)
-        self.run = compile_library('#include "tiled_copy.cuh"\n' + RUN.replace("ENTRIES", entries), folder, 800).run
+        self.run = compile_library(LOADS + RUN.replace("ENTRIES", entries), folder, 800).run
 
     def copy(self, plan, src, dst):
         """Run a plan's kernel on torch's tensors; no access may be misaligned."""

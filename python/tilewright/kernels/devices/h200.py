@@ -313,3 +313,28 @@ COPY = {
     "long": 512,  # bytes of a row from which on it pays to realign it
     "tile_bytes": 8192,  # a staged tile is enlarged up to here
 }
+
+# Copies whose tiles cover several modes, and the clocks that copies take on a multiprocessor. Instructions were counted
+# in the machine code for sm_90a on 2026-11-29; the rates were fitted to benchmarks/results/copy_random-2026-11-29.md.
+PACKED_COPY = {
+    "runs": (64, 128, 256, 512),  # bytes that are to lie together in the source and in the destination
+    "least": 12288,  # bytes of a tile that is enlarged up to here
+    "most": 45056,  # bytes of shared memory
+    # Instructions of a warp:
+    "read": 54.0,  # for 16 bytes a thread of the source
+    "word": 44.0,  # for a word of the destination, but for its elements:
+    "element": 2.75,  # each of them,
+    "column": 3.0,  # and besides where a run has several columns
+    "turn": {1: 12.0, 2: 12.0, 4: 8.0, 8: 4.0, 16: 0.0},  # to bring elements into order, by their bytes
+    "end": 45.0,  # for words that are stored in part
+    "entry": 120.0,  # for a run of either side
+    "place": 40.0,  # for a column
+    "tile": 600.0,  # for a tile, all warps together
+    # Of a multiprocessor in a clock:
+    "bytes": 23.0,  # of the memory's sectors
+    "instructions": 3.4,  # of warps
+    "wavefronts": 0.7,  # of shared memory
+    "hidden": 0.5,  # of the shorter times that does not overlap with the longest one
+    "program": 4500.0,  # instructions that its cache holds
+    "resident": 4.0,  # CTAs that it has at once, from which on it does not matter that some have one more
+}
