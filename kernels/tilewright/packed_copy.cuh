@@ -82,6 +82,10 @@ struct PackedCopy {
     return __builtin_bit_cast(PackedRun, load_shared<uint4, 1>(reinterpret_cast<const uint4*>(runs + index)));
   }
 
+  __device__ static void put_run(PackedRun* runs, int index, const PackedRun& run) {
+    store_shared(reinterpret_cast<uint4*>(runs + index), Vector<uint4, 1>{__builtin_bit_cast(uint4, run)});
+  }
+
   // Where the columns of a destination run begin in shared memory: its elements but for mode 0. One more stands before
   // the first and one behind the last, so that words that reach over an end of the run read something.
   __device__ void place_columns() const {
@@ -166,7 +170,7 @@ struct PackedCopy {
       const auto last = (run.address + count + kRead - 1) & -kRead;
       if (kSize < kRead && ((run.address & -kRead) < begin || last > end)) run.shared |= kAlone;
       if (!is_inside) run.count = 0;
-      src_runs()[i] = run;
+      put_run(src_runs(), i, run);
     }
   }
 
@@ -190,7 +194,7 @@ struct PackedCopy {
         run.shared += at * params.mode[m].shared;
       }
       if (!is_inside) run.count = 0;
-      dst_runs()[i] = run;
+      put_run(dst_runs(), i, run);
     }
   }
 
@@ -286,7 +290,12 @@ struct PackedCopy {
 
   // The elements of a word from `first` on and before `last`.
   __device__ static void store_word(char* to, const Vector<T, kCount>& elements, int turn, int first, int last) {
-    if constexpr (kStore < 4 || kCount == 1) {
+    const bool is_whole = first == 0 && last >= kCount;
+    if constexpr (kStore < 4) {
+      if (is_whole) {
+        store_if(true, reinterpret_cast<T*>(to), elements);
+        return;
+      }
 #pragma unroll
       for (int j = 0; j < kCount; ++j) {
         store_if(j >= first && j < last, reinterpret_cast<T*>(to) + j, Vector<T, 1>{elements.at[j]});
@@ -294,11 +303,13 @@ struct PackedCopy {
     } else {
       using Words = Vector<unsigned, kStore / 4>;
       const Words words = turned<kSize>(__builtin_bit_cast(Words, elements), turn * kSize);
-      if (first == 0 && last >= kCount) {
+      if (kCount == 1 || is_whole) {
         store_global(reinterpret_cast<unsigned*>(to), words);
-      } else if (first == 0 || last >= kCount) {
-        store_end<kStore / 2, kSize>(to, words, (first == 0 ? last : kCount - first) * kSize, first != 0);
-      } else {
+      } else if constexpr (kCount > 1) {
+        if (first == 0 || last >= kCount) {
+          store_end<kStore / 2, kSize>(to, words, (first == 0 ? last : kCount - first) * kSize, first != 0);
+          return;
+        }
 #pragma unroll 1
         for (int j = first; j < last; ++j) {
           store_if(true, reinterpret_cast<T*>(to + j * kSize), piece<kSize>(words, j * kSize));

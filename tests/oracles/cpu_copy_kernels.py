@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 from cpu_ptx import compile_library, rewritten
@@ -50,12 +51,15 @@ template <class Copy> static void run_staged(const char* bytes, unsigned ctas) {
 template <class Copy> static void run_packed(const char* bytes, unsigned ctas) {
   run_copy<Copy>(bytes, ctas, packed<Copy>);
 }
-extern "C" int run(int index, const char* bytes, unsigned ctas) {
+// The memory of the source and of the destination: begin and end of each.
+extern "C" void run(int index, const char* bytes, unsigned ctas, const unsigned long long* memory, int* found) {
   using Run = void (*)(const char*, unsigned);
   static const Run table[] = {ENTRIES};
-  misaligned = 0;
+  const auto shared = reinterpret_cast<unsigned long long>(shared_memory);
+  ranges = {{memory[0], memory[1]}, {memory[2], memory[3]}, {shared, shared + sizeof shared_memory}};
+  misaligned = outside = 0;
   table[index](bytes, ctas);
-  return misaligned;
+  found[0] = misaligned, found[1] = outside;
 }
 """
 
@@ -70,11 +74,12 @@ class CopyKernels:
         self.run = compile_library(LOADS + RUN.replace("ENTRIES", entries), folder, 800).run
 
     def copy(self, plan, src, dst):
-        """Run a plan's kernel on torch's tensors; no access may be misaligned."""
+        """Run a plan's kernel on torch's tensors; no access may be misaligned, or reach out of their memory."""
         from tilewright.kernels.common.operands import operand
 
         a, b = operand(src, "copy", "src"), operand(dst, "copy", "dst")
         p = plan.problem
         addresses = [x.address + d * p.element_bytes for x, d in ((a, p.src_offset), (b, p.dst_offset))]
-        misaligned = self.run(self.index[plan.name], plan.params(*addresses, a.reach()), plan.ctas)
-        assert misaligned == 0, f"{misaligned} accesses are misaligned"
+        memory, found = (ctypes.c_ulonglong * 4)(*a.reach(), *b.reach()), (ctypes.c_int * 2)()
+        self.run(self.index[plan.name], plan.params(*addresses, a.reach()), plan.ctas, memory, found)
+        assert tuple(found) == (0, 0), f"{found[0]} accesses are misaligned, {found[1]} reach out of the tensors"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 SECTOR, WARP, ACCESS, LINE = 32, 32, 16, 128
 FAR = 1 << 30  # a multiple of every alignment
-BY_ELEMENT = 6  # instructions of an element that is read alone
-JOINS = 20  # instructions that an access of a direct copy takes more, where two are joined
 
 
 class Cost(NamedTuple):
@@ -97,7 +95,7 @@ def cost_of_rows(plan: CopyPlan) -> Cost:
     sectors += _sectors_of_rows(plan, plan.dst_mode, p.dst_strides, p.dst_strides[plan.dst_mode])
     v, wide = plan.store_vector, plan.smem_load
     joined = not plan.src_aligned and plan.load_vector > 1
-    alone = BY_ELEMENT * plan.load_vector * (plan.src_step == -1 and plan.load_vector > 1)
+    alone = rows.ALONE * plan.load_vector * (plan.src_step == -1 and plan.load_vector > 1)
 
     def accesses(mode: int, vector: int, shift: int) -> float:
         return elements / p.extents[mode] * rows.slots(p.extents[mode], rows.Accesses(vector, shift)) / WARP
@@ -109,7 +107,7 @@ def cost_of_rows(plan: CopyPlan) -> Cost:
     row = rows.slots(min(p.extents[plan.dst_mode], plan.tile[plan.dst_mode]), rows.Accesses(v, plan.dst_shift))
     ends = min(1, 2 * WARP / row) if plan.dst_shift else 0  # the warps that have an end of a row
     if plan.kernel == "direct":
-        each = rows.MOVE + (JOINS if joined or plan.dst_shift else 0) + ends * rows.PLACED_MOVE * v
+        each = rows.MOVE + (rows.JOINS if joined or plan.dst_shift else 0) + ends * rows.PLACED_MOVE * v
         return Cost(sectors, stores * (each + alone), 0, plan.ctas, values[1] / v * (each + alone))
     load = rows.JOINED + rows.JOIN * plan.load_vector * size / rows.WORD if joined else rows.LOAD
     load += alone + plan.load_vector / plan.smem_store

@@ -19,6 +19,11 @@ class CopyNumbers(Section):
     src_realigned_run: dict[int, tuple[int, int]]
     long: int
     tile_bytes: int
+    largest: int
+    smallest: int
+    shortest: int
+    large: int
+    pads: tuple[tuple[int, ...], ...]
 
 
 class PackedNumbers(Section):
@@ -43,6 +48,9 @@ class PackedNumbers(Section):
     hidden: float
     program: float
     resident: float
+    usual: float
+    many: int
+    again: int
 
 
 NUMBERS = CopyNumbers.of(H200)  # a copy's plan is the same on every device

@@ -22,9 +22,8 @@ from tilewright.kernels.copy.problem import CopyProblem
 SECTOR, WARP, BANKS, WORD = 32, 32, 32, 4
 SPAN = 1 << 30  # bytes that tiles of one run may span in the source
 GAP = SECTOR  # bytes between elements that are read all the same
-CTAS = 132 * 16  # from which on a CTA has several tiles
+COLUMNS = 64  # of a run, whose places take as long as a tile's
 STEPS = 8  # distances between runs that are tried
-USUAL = 1.5  # wavefronts of an access, where that is not looked at
 
 
 class Packing(NamedTuple):
@@ -87,7 +86,7 @@ def packed_plan(problem: CopyProblem, packing: Packing) -> CopyPlan:
         problem=problem, kernel="packed", tile=packing.tile, load_tv=_in_order(packing.tile, order),
         store_tv=_in_order(packing.tile, list(range(rank))), load_vector=max(READ // size, 1),
         store_vector=packing.store // size, smem=_core.make_layout(packing.tile, stride=packing.shared),
-        src_mode=order[0], dst_mode=0, src_step=problem.src_strides[order[0]], src_aligned=False,
+        src_mode=order[0], dst_mode=0, src_step=problem.src_strides[order[0]],
         smem_store=packing.packed.put // size, smem_load=packing.unit,
         tiles_in_run=tiles_in_run(problem, packing.tile[0], 0)[0],
         tiles_of_cta=packing.tiles_of_cta,
@@ -171,9 +170,9 @@ def _packing(
     begin, end = packed.image(store)
     if end > PACKED.most or 2 * begin > end:
         return None
-    conflicts = USUAL if lanes is None else _conflicts(packed, lanes)
+    conflicts = PACKED.usual if lanes is None else _conflicts(packed, lanes)
     tiles = math.prod(-(-e // t) for e, t in zip(problem.extents, tile, strict=True))
-    tiles_of_cta = min(max(tiles // CTAS, 1), 4 if packed.columns > 64 else 1)
+    tiles_of_cta = min(max(tiles // PACKED.many, 1), PACKED.again if packed.columns > COLUMNS else 1)
     cost = cost_of_packed(packed, store, conflicts, tiles_of_cta)
     return Packing(tile, shared, packed, unit, store, tiles_of_cta, cost)
 

@@ -312,6 +312,11 @@ COPY = {
     "src_realigned_run": {1: (128, 128), 2: (128, 64), 4: (64, 32), 8: (64, 32), 16: (16, 16)},
     "long": 512,  # bytes of a row from which on it pays to realign it
     "tile_bytes": 8192,  # a staged tile is enlarged up to here
+    "largest": 32768,  # bytes of a staged tile with short rows
+    "smallest": 4096,  # bytes of one that is cut so that there are more tiles,
+    "shortest": 64,  # and of its rows
+    "large": 131072,  # bytes of the copies that are worth it to cut tiles, or to look for packed ones
+    "pads": ((1, 2, 4, 8, 16), (1, 2, 3, 4, 6, 8, 12, 16, 20)),  # elements behind rows of shared memory; for short rows
 }
 
 # Copies whose tiles cover several modes, and the clocks that copies take on a multiprocessor. Instructions were counted
@@ -337,4 +342,7 @@ PACKED_COPY = {
     "hidden": 0.5,  # of the shorter times that does not overlap with the longest one
     "program": 4500.0,  # instructions that its cache holds
     "resident": 4.0,  # CTAs that it has at once, from which on it does not matter that some have one more
+    "usual": 1.5,  # wavefronts in which a warp takes an element of each of its words, before that is looked at
+    "many": 2112,  # CTAs that are enough, so that each may have
+    "again": 4,  # tiles one after another, if their runs have many columns
 }
