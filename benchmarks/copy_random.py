@@ -1,6 +1,6 @@
 """Random permutations and slices beside torch and memcpy; or, without a GPU, what is predicted of them.
 
-python benchmarks/copy_random.py [SEED] [--cases N] [--predict] [--quick] [--dry] [--only REGEX] [--out FOLDER]
+python benchmarks/copy_random.py [SEED] [--cases N] [--packed] [--predict] [--quick] [--dry] [--only REGEX] [--out FOLDER]
 
 The seed is today's date where none is given, so that nobody tunes for the cases of one.
 """
@@ -23,6 +23,7 @@ from tilewright import kernels
 from tilewright.kernels.common.operands import CPU, Operand
 from tilewright.kernels.copy.accesses import copy_instructions
 from tilewright.kernels.copy.api import plan_operands
+from tilewright.kernels.copy.packing import packed_copy
 from tilewright.kernels.copy.plan import CopyPlan
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
@@ -94,6 +95,12 @@ def plan_of(case: Case) -> tuple[CopyPlan, tuple[int, int]]:
     addresses = (1 << 60) + like.storage_offset() * size, 1 << 61
     plan = plan_operands("copy_random", side("src", addresses[0], like.stride()), side("dst", addresses[1], dst))[0]
     return plan, addresses
+
+
+def packed_plan_of(case: Case, src: torch.Tensor, dst: torch.Tensor) -> CopyPlan | None:
+    """The packed plan, if there is one, whatever the rule says."""
+    plan = kernels.tiled_copy.plan(case.view(src), dst)
+    return packed_copy(plan.problem, *(x & -x for x in (case.view(src).data_ptr(), dst.data_ptr())))
 
 
 class Predicted(NamedTuple):
@@ -168,8 +175,9 @@ class Bench:
         sources = self.source.tensors(sets, case.shape, dtype)
         targets = self.target.tensors(sets, tuple(like.shape), dtype)
         flat = [x.tensors(sets, (like.numel(),), dtype) for x in (self.source, self.target)]
+        plan = packed_plan_of(case, sources[0], targets[0]) if self.options.packed else None
         calls: dict[str, Callable[[torch.Tensor, torch.Tensor], object]] = {
-            "tilewright": lambda src, dst: kernels.tiled_copy(case.view(src), dst),
+            "tilewright": lambda src, dst: kernels.tiled_copy(case.view(src), dst, plan=plan),
             "torch": lambda src, dst: dst.copy_(case.view(src)),
         }
         for src, dst in ((sources[0], targets[0]), (sources[-1], targets[-1])):
@@ -218,6 +226,9 @@ def more(parser: argparse.ArgumentParser) -> None:
     today = int(datetime.date.today().strftime("%Y%m%d"))
     parser.add_argument("seed", nargs="?", type=int, default=today, help="of the random cases, default today's date")
     parser.add_argument("--cases", type=int, default=300, help="copies in each type")
+    parser.add_argument(
+        "--packed", action="store_true", help="packed plans wherever there are any, whatever the rule says"
+    )
     parser.add_argument("--predict", action="store_true", help="what is predicted of the plans, without a GPU")
 
 

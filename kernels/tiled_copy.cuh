@@ -12,6 +12,7 @@
 #include "tilewright/cp_async.cuh"
 #include "tilewright/grid.cuh"
 #include "tilewright/layout.cuh"
+#include "tilewright/packed_copy.cuh"
 #include "tilewright/placed_tile.cuh"
 #include "tilewright/vector.cuh"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import tilewright.examples.attention as parts
-
 from places import ROOT
 
 __all__ = ["changed"]

@@ -7,7 +7,7 @@ found before it is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,10 @@ from tilewright import Float32, cute, kernels
 from tilewright.cute.nvgpu.cpasync import CopyG2SOp
 from tilewright.kernels.common.operands import CPU, SIZES, Operand
 from tilewright.kernels.copy.api import plan_operands
+from tilewright.kernels.copy.choose import copy_by_rows
+from tilewright.kernels.copy.packing import packed_copy
 from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.problem import CopyProblem
 
 SRC, DST = 1 << 60, 1 << 61  # addresses of nothing, aligned to all and far from each other
 TYPES = {1: "Int8", 2: "BFloat16", 4: "Float32", 8: "Float64", 16: "Int128"}
@@ -31,11 +34,12 @@ def plan_of_layouts(
     src_start: int = 0,
     dst_start: int = 0,
     tiled_copy: Any = None,
+    rule: Callable[[CopyProblem, int, int], CopyPlan | None] | None = None,
 ) -> CopyPlan:
     """The plan of a copy of elements of `size` bytes between tensors that do not exist.
 
     The first elements lie `src_start` and `dst_start` elements behind aligned addresses; without dst_strides the
-    destination is row-major.
+    destination is row-major. The plan is what the rule chooses, or another one.
 
     >>> print(plan_of_layouts(4, (1024, 1024), (1, 1024)))
     staged copy of Float32 (1024,1024): src strides (1024,1), dst strides (1,1024)
@@ -51,7 +55,12 @@ def plan_of_layouts(
     dst_strides = row_major(shape) if dst_strides is None else dst_strides
     src, dst = side("src", SRC + src_start * size, src_strides), side("dst", DST + dst_start * size, dst_strides)
     plan: CopyPlan = plan_operands("plan_of_layouts", src, dst, tiled_copy)[0]
-    return plan
+    if rule is None:
+        return plan
+    starts = SRC + (src_start + plan.problem.src_offset) * size, DST + (dst_start + plan.problem.dst_offset) * size
+    other = rule(plan.problem, *(x & -x for x in starts))
+    assert other is not None
+    return other
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -93,6 +102,8 @@ def instantiations() -> Iterator[tuple[str, CopyPlan]]:
     for bits in (32, 64, 128):
         yield f"cp.async, {bits} bits", _by_cp_async(bits)
     shape = (2, 3, 2, 3, 2, 3, 8, 16)
+    for rows in (9, 5, 3):  # so few that words are shorter
+        yield f"packed rows of {rows}, 8-bit", _reordered(1, (rows, 64, 40, 31), (2, 3, 1, 0))
     yield "8 modes, 32-bit", plan_of_layouts(4, shape, permuted(shape, (0, 2, 7, 4, 6, 1, 3, 5)))
 
 
@@ -106,8 +117,12 @@ def _of_every_size(size: int) -> Iterator[tuple[str, CopyPlan]]:
     yield "contiguous from an odd address", plan_of_layouts(size, (1 << 20,), (1,), src_start=1)
     yield "contiguous to an odd address", plan_of_layouts(size, (1 << 20,), (1,), dst_start=1)
     yield "transpose of odd rows", plan_of_layouts(size, (1024, 1024), (1, 1025))
-    yield "transpose to odd rows", plan_of_layouts(size, (1024, 1024), (1, 1024), (1025, 1))
-    yield "transpose between odd rows", plan_of_layouts(size, (1023, 1025), (1, 1023))
+    yield "transpose to odd rows", plan_of_layouts(size, (1024, 1024), (1, 1024), (1025, 1), rule=copy_by_rows)
+    yield "transpose between odd rows", plan_of_layouts(size, (1023, 1025), (1, 1023), rule=copy_by_rows)
+    yield "packed transpose between odd rows", plan_of_layouts(size, (1023, 1025), (1, 1023), rule=packed_copy)
+    yield "packed, 5 modes", _reordered(size, (75, 5, 12, 24, 88), (2, 3, 1, 4, 0))
+    yield "packed, short rows", _reordered(size, (35, 40, 32, 93), (1, 0, 2, 3))
+    yield "packed steps", plan_of_layouts(size, (90, 500, 7), (3500 * 2 + 1, 2, 1000), src_start=1, rule=packed_copy)
 
 
 def _of_common_sizes(size: int) -> Iterator[tuple[str, CopyPlan]]:
@@ -131,6 +146,13 @@ def _of_common_sizes(size: int) -> Iterator[tuple[str, CopyPlan]]:
     yield "5 modes, short odd rows", plan_of_layouts(size, (40, 5, 3, 9, 77), order)
     yield "every 2. element, unaligned", plan_of_layouts(size, (1024, 1024), (2051, 2), src_start=1)
     yield "every 2. element, unaligned and transposed", plan_of_layouts(size, (1024, 1024), (2, 2051), src_start=1)
+
+
+def _reordered(size: int, shape: tuple[int, ...], axes: tuple[int, ...]) -> CopyPlan:
+    """The packed plan of a compact tensor whose modes are put into another order."""
+    strides = row_major(shape)
+    order = tuple(shape[i] for i in axes), tuple(strides[i] for i in axes)
+    return plan_of_layouts(size, *order, rule=packed_copy)
 
 
 def _by_cp_async(bits: int) -> CopyPlan:

@@ -18,6 +18,7 @@ from tilewright.analysis.bank_conflicts import coordinate
 from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.common.params import fast_divisor
 from tilewright.kernels.common.plan_value import kinds_of
+from tilewright.kernels.copy.choose import copy_by_rows
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.runtime.discovery import kernels_folder
 
@@ -60,6 +61,15 @@ def test_text():
         ("contiguous from an odd address, 8-bit", ["  realigned  src"]),
         ("contiguous and ragged, 64-bit", ["  tile       (256), (49) tiles, 128 threads, predicated"]),
         ("contiguous, 128-bit", ["  load       128 bits: "]),
+        (
+            "packed, 5 modes, 8-bit",
+            [
+                "packed copy of Int8 (75,88,5,288): src strides (126720,1,25344,88), dst strides (1,75,6600,33000)",
+                "  load       128 bits in 75 runs of ",
+                "  store      128 bits in ",
+                "  shared     ",
+            ],
+        ),
     ],
 )
 def test_text_of_other_plans(name, lines):
@@ -82,7 +92,8 @@ def test_the_tile_depends_on_which_rows_begin_anywhere():
 def permuted_plan(size, shape, axes):
     """Of a compact tensor whose modes are put into the order of `axes`."""
     strides = row_major(shape)
-    return plan_of_layouts(size, tuple(shape[i] for i in axes), tuple(strides[i] for i in axes))
+    extents, steps = (tuple(x[i] for i in axes) for x in (shape, strides))
+    return plan_of_layouts(size, extents, steps, rule=copy_by_rows)
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -103,11 +114,11 @@ def test_rows_that_are_too_short_are_not_realigned():
 @pytest.mark.parametrize(("size", "step", "joins"), [(1, 2, True), (2, 2, True), (1, 4, True), (4, 2, False)])
 def test_steps_of_the_source_go_through_shared_memory(size, step, joins):
     """Where they lie along another mode than the destination's: read along it, several elements lie in a sector."""
-    plan = plan_of_layouts(size, (500, 700), (step, 500 * step + 1), src_start=1)
+    plan = plan_of_layouts(size, (500, 700), (step, 500 * step + 1), src_start=1, rule=copy_by_rows)
     assert (plan.kernel, plan.problem.src_strides[plan.src_mode]) == ("staged", step)
     assert plan.src_step == (step if joins else -1)
     assert plan.src_aligned == (not joins)
-    along = plan_of_layouts(size, (500, 700), (700 * step + 1, step), src_start=1)
+    along = plan_of_layouts(size, (500, 700), (700 * step + 1, step), src_start=1, rule=copy_by_rows)
     assert (along.kernel, along.src_step, along.load_vector > 1) == ("direct", plan.src_step, joins)
 
 
@@ -201,9 +212,11 @@ def test_thread_value_layouts_cover_the_tile(name):
 def test_tiles_and_threads():
     """As many tiles as cover the extents; one more where rows begin before them."""
     plan = plan_of_layouts(4, (1000, 1040), (1, 1008))
+    packed = PLANS["packed, 5 modes, 8-bit"].replace(tiles_of_cta=7)
+    assert packed.ctas == -(-math.prod(packed.tiles) // 7)
     assert plan.tiles == tuple(-(-n // t) for n, t in zip(plan.problem.extents, plan.tile, strict=True))
     assert (plan.threads, plan.ctas) == (cute.size(plan.load_tv, mode=[0]), math.prod(plan.tiles))
-    shifted = plan_of_layouts(4, (1024, 1024), (1, 1024), (1025, 1))
+    shifted = plan_of_layouts(4, (1024, 1024), (1, 1024), (1025, 1), rule=copy_by_rows)
     assert shifted.tiles[0] == 1024 // shifted.tile[0] + 1
     far = plan_of_layouts(4, (1 << 17, 1 << 17), (1, 1 << 17))
     assert far.tiles == tuple((1 << 17) // t for t in far.tile)
@@ -215,6 +228,8 @@ def test_tiles_and_threads():
 def test_parameters(name):
     """Addresses, extents, the strides of both sides, and a divisor for the run and for each mode of the grid."""
     plan = PLANS[name]
+    if plan.kernel == "packed":
+        return
     p = plan.problem
     raw = plan.params(0x1000, 0x2000, (0x1000, 0x3000))
     assert struct.unpack_from("<4Q", raw) == (0x1000, 0x2000, 0x1000, 0x3000)
@@ -257,7 +272,7 @@ def test_the_name_of_any_shared_memory():
         assert plan.run(numbers(16), aligned(16), check=True)
 
 
-STAGED = {name: plan for name, plan in PLANS.items() if plan.smem is not None}
+STAGED = {name: plan for name, plan in PLANS.items() if plan.kernel == "staged"}
 SWIZZLES = {
     f"S<{bits},{base},{shift}> o 0 o {smem}": PLANS["transpose, 32-bit"].replace(
         smem=cute.make_composed_layout(cute.make_swizzle(bits, base, shift), 0, L(smem))

@@ -208,7 +208,7 @@ def test_steps_need_predicates():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kernel": "bogus"}, r'kernel is \'bogus\', but it must be "staged" where there is smem, else "direct"'),
+        ({"kernel": "bogus"}, r'kernel is \'bogus\', but it must be "staged" or "packed" where there is smem'),
         ({"smem": L("64:1")}, r"kernel is 'direct', but"),
         ({"tile": (0,)}, r"tile is \(0,\), but it must be a tuple of extents"),
         ({"tile": ()}, r"tile is \(\), but"),

@@ -13,6 +13,8 @@ from cpu_copy_kernels import CopyKernels  # noqa: E402
 from tilewright import Float32, cute, kernels  # noqa: E402
 from tilewright.cute.nvgpu import CopyUniversalOp, cpasync  # noqa: E402
 from tilewright.kernels.copy import rows  # noqa: E402
+from tilewright.kernels.copy.packed import packed_of_plan  # noqa: E402
+from tilewright.kernels.copy.packing import packed_copy  # noqa: E402
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -43,6 +45,11 @@ def assert_kernels_copy(problems, folder):
     runs = [(tensors, kernels.tiled_copy.plan(*tensors[:2], tiled_copy)) for tensors, tiled_copy in made]
     # As where the source spans more memory than the device translates at once.
     runs += [(tensors, plan.replace(tiles_in_run=2, predicated=True)) for tensors, plan in runs[::3]]
+    return assert_plans_copy(runs, folder)
+
+
+def assert_plans_copy(runs, folder):
+    """The kernel of each (tensors, plan), in one library, writes the destination and nothing else; the plans."""
     plans = [plan for _, plan in runs]
     compiled = CopyKernels(plans, folder)
     for (src, dst, memory), plan in runs:
@@ -94,6 +101,66 @@ def test_kernels_copy_whatever_is_realigned(tmp_path, monkeypatch):
     plans = assert_kernels_copy(cases, tmp_path)
     shifts = {plan.dst_shift * plan.problem.element_bytes for plan in plans}
     assert shifts >= {0, 4, 8, 16}
+
+
+def packed_plan(src, dst):
+    """The packed plan of two tensors, whatever the rule says; None where there is none."""
+    plan, a, b = kernels.tiled_copy.plan(src, dst).fit(src, dst)
+    p = plan.problem
+    starts = a.address + p.src_offset * p.element_bytes, b.address + p.dst_offset * p.element_bytes
+    found = packed_copy(p, *(x & -x for x in starts))
+    if found is not None:
+        found.require(a.address, b.address)
+    return found
+
+
+def packed_runs(cases):
+    """(tensors, packed plan), also with several tiles for a CTA, in short stretches."""
+    torch.manual_seed(0)
+    for number, case in enumerate(cases):
+        tensors = case.tensors("cpu")
+        plan = packed_plan(*tensors[:2])
+        if plan is not None:
+            yield tensors, plan
+            if number % 3 == 0:
+                yield tensors, plan.replace(tiles_in_run=2, tiles_of_cta=3)
+
+
+def odd_cases():
+    """Rows of every length of a word, whole modes that lie together, gaps between elements, and more than one tile."""
+    for dtype in ("uint8", "bfloat16", "float32", "float64"):
+        for extents, order in (
+            ((75, 5, 6, 88), (0, 2, 1, 3)), ((88, 75, 5), (2, 0, 1)), ((3, 70, 90), (2, 1, 0)),
+            ((5, 31, 64), (1, 2, 0)), ((9, 40, 41), (2, 0, 1)), ((2, 3, 4, 5, 6, 7), (5, 3, 1, 0, 2, 4)), ((300, 203), (1, 0)),
+        ):  # fmt: skip
+            yield Case(dtype, extents, compact(extents, *order), compact(extents, offset=1))
+            yield Case(dtype, extents, compact(extents, *order, offset=3, pad=1), compact(extents, pad=3))
+        # Six of ten elements of a row, every other row of a matrix: read with what lies between them.
+        yield Case(dtype, (40, 6, 16, 30), Side((10, 1, 40 * 20, 20), 3, 16 * 40 * 20 + 600), compact((40, 6, 16, 30)))
+
+
+def test_packed_kernels_copy(tmp_path):
+    cases = [*(random_case(number) for number in range(40)), *odd_cases()]
+    plans = assert_plans_copy(list(packed_runs(cases)), tmp_path)
+    sizes = {(x.problem.element_bytes * x.smem_load, x.problem.element_bytes * x.store_vector) for x in plans}
+    assert sizes >= {(1, 2), (1, 4), (1, 8), (1, 16), (2, 16), (4, 16), (8, 16)}
+    packed = [packed_of_plan(plan) for plan in plans]
+    assert {x.columns > 1 for x in packed} == {x.src_runs > 1 for x in packed} == {x.dst_runs > 1 for x in packed}
+    assert any(max(x.tiles) > 1 for x in plans)
+
+
+def test_packed_plans_copy_on_the_host():
+    """As the kernel does; and with marks on every element, each of which is written once."""
+    for (src, dst, memory), plan in packed_runs(odd_cases()):
+        assert_copied(lambda src, dst, plan=plan: plan.run(src, dst), src, dst, memory)
+        report = plan.run(src, dst, check=True)
+        assert report, report
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(1000, 3000, 100))
+def test_packed_kernels_copy_many(first, tmp_path):
+    assert_plans_copy(list(packed_runs(random_case(number) for number in range(first, first + 100))), tmp_path)
 
 
 @pytest.mark.nightly

@@ -15,6 +15,7 @@ from tilewright._registry import Lazy
 from tilewright.analysis.totals.accesses import AccessedTensor, Accesses
 from tilewright.analysis.totals.cp_async import AsyncTally
 from tilewright.analysis.totals.totals import Tally
+from tilewright.kernels.copy.packed_accesses import packed_tallies
 from tilewright.kernels.gemm.partitions import points
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def _instructions(
     plan: CopyPlan, src_address: int, dst_address: int, src_memory: tuple[int, int]
 ) -> tuple[MemoryInstruction, ...]:
     """The same; every count repeats after a line."""
+    if plan.kernel == "packed":
+        return _made(plan, packed_tallies(plan, plan._grid(), src_address, dst_address, src_memory))
     size = plan.problem.element_bytes
     launch = _launch(plan, src_address, dst_address, src_memory)
     store = Tally("store", "global", "store", plan.store_vector * size)
@@ -101,7 +104,9 @@ def _made(plan: CopyPlan, tallies: Sequence[Any]) -> tuple[MemoryInstruction, ..
 
 def skips(plan: CopyPlan) -> bool:
     """Whether an access of the source moves elements that nobody uses, between those that are copied."""
-    return plan.src_step > 1 and plan.src_aligned and not _narrowed(plan) and not plan.is_async
+    return (
+        plan.src_step > 1 and plan.src_aligned and plan.kernel != "packed" and not _narrowed(plan) and not plan.is_async
+    )
 
 
 def _used(x: MemoryInstruction, step: int) -> MemoryInstruction:

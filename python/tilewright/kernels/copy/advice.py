@@ -35,6 +35,8 @@ def advice_on_copy(plan: CopyPlan, found: Sequence[MemoryInstruction], limits: M
 
 def _conflict_in_copy(plan: CopyPlan, x: MemoryInstruction) -> str:
     head = conflict(x)
+    if plan.kernel == "packed":
+        return f"{head}: let rows of the tile begin at other offsets, with another smem"
     layout = plan.smem.outer if isinstance(plan.smem, _core.ComposedLayout) else plan.smem
     assert layout is not None
     size = plan.problem.element_bytes

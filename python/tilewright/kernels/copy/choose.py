@@ -6,55 +6,57 @@ sides are contiguous in different modes, a tile that is long in both goes throug
 along the source's mode and written along the destination's, both by wide accesses, and swizzled so that neither meets
 bank conflicts. So does a source that has small steps along another mode than the destination's. Rows that begin at any
 address are realigned on the way, where that takes fewer instructions (rows.py); short ones are in one tile as a whole.
+Where not all accesses are as wide as they can be, a tile over several modes may be faster ("packed", packing.py): the
+model of cost.py says so.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from tilewright import _core
 from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
 from tilewright.devices import H200
+from tilewright.kernels.copy.cost import cost_of_rows
+from tilewright.kernels.copy.numbers import NUMBERS
+from tilewright.kernels.copy.packing import choose_packing, packed_plan, tiles_in_run
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CopyProblem
-from tilewright.kernels.copy.rows import WORD, Accesses, loads, moves, stores
-from tilewright.kernels.devices import Section
+from tilewright.kernels.copy.rows import CLEARLY, WORD, Accesses, loads, moves, stores
 
 ACCESS = 16  # bytes of the widest access
 SECTOR = 32  # bytes that the memory moves at least
 PHASE = 128  # bytes that shared memory serves at once
-SPAN = 1 << 30  # bytes that tiles of one run may span in the source
 STEPS = (1, 2, 4, 8)  # strides of the source with which accesses are read at once
-LARGEST, SMALLEST = 32768, 4096  # bytes of a staged tile with short rows, and of one that is cut so that there are more
-SHORTEST, LARGE = 64, 1 << 17  # bytes of its rows, and of the copies that are worth it
-PADS = (1, 2, 4, 8, 16), (1, 2, 3, 4, 6, 8, 12, 16, 20)  # elements behind the rows of shared memory; for short rows
-
-
-class CopyNumbers(Section):
-    """Threads and tiles of copies, by the bytes of an element: COPY in a device's file says what each number is."""
-
-    SECTION: ClassVar[str] = "COPY"
-    threads: int
-    direct_threads: int
-    run: dict[int, tuple[int, int]]
-    realigned_run: dict[int, tuple[int, int]]
-    src_realigned_run: dict[int, tuple[int, int]]
-    long: int
-    tile_bytes: int
-
-
-NUMBERS = CopyNumbers.of(H200)  # a copy's plan is the same on every device
 
 
 def choose_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan:
     """The plan for a problem whose pointers (of coordinate 0) have these alignments in bytes."""
+    plan = copy_by_rows(problem, src_align, dst_align)
+    if math.prod(problem.extents) * problem.element_bytes < NUMBERS.large or _is_wide(plan):
+        return plan
+    packing = choose_packing(problem, src_align, dst_align)
+    if packing is None or packing.cost.clocks >= CLEARLY * cost_of_rows(plan).clocks:
+        return plan
+    return packed_plan(problem, packing)
+
+
+def copy_by_rows(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan:
+    """The direct or staged plan, whether or not a packed one is faster."""
     src_unit = _unit_mode(problem.extents, problem.src_strides)
     dst_unit = _unit_mode(problem.extents, problem.dst_strides)
     along = src_unit if src_unit is not None else _stepped_mode(problem)
     if along is not None and dst_unit is not None and along != dst_unit:
         return _staged(problem, along, dst_unit, src_align, dst_align)
     return _direct(problem, src_unit, dst_unit, src_align, dst_align)
+
+
+def _is_wide(plan: CopyPlan) -> bool:
+    """Whether all accesses have 16 bytes, and nothing is done but to move them: nothing is faster than that."""
+    wide = min(plan.load_vector, plan.store_vector) * plan.problem.element_bytes == ACCESS
+    moves = plan.kernel == "direct" and plan.src_step == 1
+    return wide and (moves or (plan.src_aligned and not plan.dst_shift))
 
 
 def _unit_mode(extents: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
@@ -242,14 +244,14 @@ def _staged_tile(
 def _cut(problem: CopyProblem, tile: list[int], a: int, d: int, *, is_short: bool) -> None:
     """Halve a tile along its longest modes: one with short rows that is too large, and where most SMs have none."""
     size = problem.element_bytes
-    while is_short and math.prod(tile) * size > LARGEST:
+    while is_short and math.prod(tile) * size > NUMBERS.largest:
         others = [i for i in range(len(tile)) if i not in (a, d) and tile[i] > 1]
         i = max(others or (a, d), key=tile.__getitem__)
         tile[i] = -(-tile[i] // 2)
-    while math.prod(problem.extents) * size >= LARGE and math.prod(tile) * size > SMALLEST:
+    while math.prod(problem.extents) * size >= NUMBERS.large and math.prod(tile) * size > NUMBERS.smallest:
         i = max(a, d, key=tile.__getitem__)
         tiles = math.prod(-(-e // t) for e, t in zip(problem.extents, tile, strict=True))
-        if 2 * tiles >= H200.multiprocessors or tile[i] * size < 2 * SHORTEST:
+        if 2 * tiles >= H200.multiprocessors or tile[i] * size < 2 * NUMBERS.shortest:
             break
         tile[i] = -(-tile[i] // 2)
 
@@ -305,7 +307,7 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
         width,
         is_short=is_short,
     )
-    run, even = _run(problem, tile[0], shift)
+    run, even = tiles_in_run(problem, tile[0], shift)
     return CopyPlan(
         problem=problem, kernel="staged", tile=tuple(tile), load_tv=load_tv, store_tv=store_tv, load_vector=load_vector,
         store_vector=store_vector, smem=smem, src_mode=a, dst_mode=d, src_step=step, src_aligned=src_aligned,
@@ -318,15 +320,6 @@ def _column_wavefronts(smem: Any, tv: Any, width: int, size: int) -> int:
     """The wavefronts in which the first warp takes out its first value, with `width` neighbours."""
     lanes = range(min(32, int(_core.size(tv, mode=[0]))))
     return wavefronts_of([int(smem(coordinate(tv, lane, 0, smem))) * size for lane in lanes], width * size)
-
-
-def _run(problem: CopyProblem, tile: int, shift: int) -> tuple[int, bool]:
-    """The tiles along mode 0 that are read from no more than SPAN bytes, and whether such runs divide the tiles."""
-    tiles = -(-(problem.extents[0] + max(shift - 1, 0)) // tile)
-    most = max(SPAN // max(tile * abs(problem.src_strides[0]) * problem.element_bytes, 1), 1)
-    runs = -(-tiles // most)
-    run = -(-tiles // runs)
-    return run, run * runs == tiles
 
 
 def _compact(extents: list[int], order: list[int], pad: int) -> Any:
@@ -358,7 +351,7 @@ def _shared_layout(
             swizzle = _core.make_swizzle(bits, base, shift)
             candidates.append((_core.make_composed_layout(swizzle, 0, _compact(extents, order, 0)), load_vector))
     if not candidates:
-        for pad in (0, *(n for n in PADS[is_short] if n * size <= PHASE)):
+        for pad in (0, *(n for n in NUMBERS.pads[is_short] if n * size <= PHASE)):
             pitch = row + pad
             vector = load_vector
             while pitch % vector:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.copy.packed_conditions import require_packed
 
 if TYPE_CHECKING:
     from tilewright.kernels.copy.plan import CopyPlan
@@ -18,7 +19,7 @@ MAX_TILE = 2**22  # elements
 
 NUMBERS = {  # what the fields that are numbers must be at least
     "load_vector": 1, "store_vector": 1, "src_mode": 0, "dst_mode": 0, "src_step": -1, "dst_shift": 0, "smem_store": 1,
-    "smem_load": 1, "tiles_in_run": 1,
+    "smem_load": 1, "tiles_in_run": 1, "tiles_of_cta": 1,
 }  # fmt: skip
 
 
@@ -47,8 +48,8 @@ def require_fields(plan: CopyPlan) -> None:
     def refuse(name: str, needed: str) -> None:
         raise ValueError(f"CopyPlan: {name} is {getattr(plan, name)!r}, but it must be {needed}")
 
-    if plan.kernel not in ("direct", "staged") or (plan.kernel == "staged") != (plan.smem is not None):
-        refuse("kernel", '"staged" where there is smem, else "direct"')
+    if plan.kernel not in ("direct", "staged", "packed") or (plan.kernel == "direct") != (plan.smem is None):
+        refuse("kernel", '"staged" or "packed" where there is smem, else "direct"')
     if not plan.tile or not all(0 < t <= MAX_TILE for t in plan.tile):
         refuse("tile", f"a tuple of extents from 1 to {MAX_TILE}")
     for name, least in NUMBERS.items():
@@ -68,6 +69,9 @@ def require(plan: CopyPlan, src_address: int, dst_address: int, function: str) -
             f"{function}: the plan is for tensors of {len(plan.tile)} modes (tile {text(plan.tile)}), but these "
             f"have {len(p.extents)}: {p}; make a plan for them"
         )
+    if plan.kernel == "packed":
+        require_packed(plan, src_address, dst_address, function)
+        return
     _require_side(plan, "src", src_address + p.src_offset * p.element_bytes, function)
     _require_side(plan, "dst", dst_address + p.dst_offset * p.element_bytes, function)
     _require_shift(plan, function)
@@ -158,8 +162,11 @@ def _flat(x: Any) -> tuple[Any, ...]:
 def require_shared(plan: CopyPlan, function: str) -> None:
     """ValueError where shared memory does not hold the tile, or its accesses would meet other elements.
 
-    Evaluated on the CPU any layout of shared memory works, element by element; the kernel's accesses need more.
+    Evaluated on the CPU any layout of shared memory works, element by element; the kernel's accesses need more. What a
+    packed copy needs is looked at wherever its tensors are.
     """
+    if plan.kernel == "packed":
+        return
     layout, offset, swizzle = _parts(plan.smem)
     shape, strides = _flat(layout.shape), _flat(layout.stride)
     wanted = list(plan.tile)

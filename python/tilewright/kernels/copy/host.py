@@ -15,6 +15,7 @@ def run_on_host(plan: CopyPlan, src_address: int, dst_address: int, *, check: bo
     """Run a plan between two addresses in CPU memory; with `check`, the report of what it did to every element."""
     p = plan.problem
     function: Any = _core.host.check_copy if check else _core.host.run_copy
+    packed = plan.kernel == "packed"  # whose accesses are aligned wherever rows begin: element by element here
     found = function(
         src_address + p.src_offset * p.element_bytes,
         dst_address + p.dst_offset * p.element_bytes,
@@ -25,8 +26,8 @@ def run_on_host(plan: CopyPlan, src_address: int, dst_address: int, *, check: bo
         tile=plan.tile,
         load_tv=plan.load_tv,
         store_tv=plan.store_tv,
-        load_vector=plan.load_vector if plan.src_step == 1 else 1,
-        store_vector=plan.store_vector,
+        load_vector=plan.load_vector if plan.src_step == 1 and not packed else 1,
+        store_vector=1 if packed else plan.store_vector,
         smem=plan.smem,
         src_mode=plan.src_mode,
         dst_mode=plan.dst_mode,

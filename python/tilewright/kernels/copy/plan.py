@@ -27,6 +27,7 @@ from tilewright.kernels.copy.conditions import (
     require_fields,
     require_shared,
 )
+from tilewright.kernels.copy.packed import THREADS, packed_of_plan, packed_params, packed_text
 from tilewright.kernels.copy.problem import CopyProblem, copy_problem
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ ThreadValue = Annotated[Layout, Kind("a static Layout of two modes, (thread, val
 class CopyPlan(PlanValue):
     """How a copy is done; `kernels.tiled_copy.plan(src, dst)` makes one. Its fields:
 
-    - `problem`: extents and the strides of both sides, `kernel`: "direct" or "staged" through shared memory
+    - `problem`: extents and the strides of both sides, `kernel`: "direct", or through shared memory "staged",
+      by rows of one mode, or "packed", by what lies together over several modes
     - `tile`: the extents of a CTA's tile; `load_tv`, `store_tv`: (thread, value) to coordinate of the tile
     - `load_vector`, `store_vector`: elements of one access, along mode `src_mode` and `dst_mode`
     - `smem`: coordinate of the tile to offset in shared memory; `smem_store`, `smem_load`: elements of one access there
@@ -50,6 +52,7 @@ class CopyPlan(PlanValue):
     - `dst_shift`: where the destination's rows begin at any address, the elements to whose multiple they are aligned;
       else 0
     - `tiles_in_run`: the tiles along mode 0 that are taken one after another, before those of other modes
+    - `tiles_of_cta`: the tiles that a CTA of a packed copy has, one after another
     - `predicated`: whether tiles reach over the end of the tensor
     - `is_async`: whether a staged copy reads by cp.async, past the registers
     - `tiled_copy`: the TiledCopy that the plan was made from, if one was given
@@ -74,6 +77,7 @@ class CopyPlan(PlanValue):
     smem_store: int = 1
     smem_load: int = 1
     tiles_in_run: int = 2**31 - 1
+    tiles_of_cta: int = 1
     predicated: bool = True
     is_async: bool = False
     tiled_copy: GivenCopy = None
@@ -102,6 +106,8 @@ class CopyPlan(PlanValue):
     @property
     def threads(self) -> int:
         """The threads of a CTA, whole warps."""
+        if self.kernel == "packed":
+            return THREADS
         most = max(int(_core.size(tv, mode=[0])) for tv in (self.load_tv, self.store_tv))
         return -(-most // 32) * 32
 
@@ -122,13 +128,15 @@ class CopyPlan(PlanValue):
     @property
     def ctas(self) -> int:
         """The CTAs of a launch; where runs do not divide the tiles, some have none."""
-        return math.prod(self._grid())
+        return -(-math.prod(self._grid()) // self.tiles_of_cta)
 
     @property
     def shared_bytes(self) -> int:
         """The shared memory of a CTA."""
         if self.smem is None:
             return 0
+        if self.kernel == "packed":
+            return packed_of_plan(self).image(self.store_vector * self.problem.element_bytes)[1]
         if isinstance(self.smem, _core.ComposedLayout):  # a swizzle changes bits below this power of two only
             inner = self.smem.inner
             block: int = 1 << (inner.num_bits + inner.num_base + max(-inner.num_shift, 0))
@@ -141,6 +149,9 @@ class CopyPlan(PlanValue):
     def name(self) -> str:
         """The kernel's name expression: the template and everything static, which is all of the plan but the sizes."""
         p = self.problem
+        if self.kernel == "packed":
+            sizes = p.element_bytes * self.smem_load, p.element_bytes * self.store_vector
+            return f"copy_packed<PackedCopy<{', '.join(map(str, sizes))}>>"
         src_unit, dst_unit = self._units()
         tile = f"Tile<{', '.join(map(str, self.tile))}>"
         threads, values = ([int(_core.size(tv, mode=[i])) for tv in (self.load_tv, self.store_tv)] for i in (0, 1))
@@ -170,6 +181,8 @@ class CopyPlan(PlanValue):
 
     def params(self, src: int = 0, dst: int = 0, src_memory: tuple[int, int] = (0, 0)) -> bytes:
         """The kernel's parameter: addresses of coordinate 0 and of the source's memory, extents, strides, grid."""
+        if self.kernel == "packed":
+            return packed_params(self, src, dst, src_memory, self._grid())
         p = self.problem
         sizes = (*p.extents, *p.src_strides, *p.dst_strides)
         grid = [word for n in self._grid() for word in fast_divisor(n)]
@@ -257,6 +270,10 @@ class CopyPlan(PlanValue):
             f"{self.kernel} copy of {p}",
             f"  tile       {text(self.tile)}, {text(self.tiles)} tiles, {self.threads} threads"
             + (", predicated" if self.predicated else ""),
+        ]
+        if self.kernel == "packed":
+            return "\n".join([*lines, *packed_text(self), f"  shared     {self.shared_bytes} bytes: {self.smem}"])
+        lines += [
             f"  load       {self._accesses(self.load_vector, self.src_mode, self.src_step)}: {self.load_tv}",
             f"  store      {self._accesses(self.store_vector, self.dst_mode, 1)}: {self.store_tv}",
         ]

@@ -337,4 +337,37 @@ COPY = {
     "src_realigned_run": {1: (128, 128), 2: (128, 64), 4: (64, 32), 8: (64, 32), 16: (16, 16)},
     "long": 512,  # bytes of a row from which on it pays to realign it
     "tile_bytes": 8192,  # a staged tile is enlarged up to here
+    "largest": 32768,  # bytes of a staged tile with short rows
+    "smallest": 4096,  # bytes of one that is cut so that there are more tiles,
+    "shortest": 64,  # and of its rows
+    "large": 131072,  # bytes of the copies that are worth it to cut tiles, or to look for packed ones
+    "pads": ((1, 2, 4, 8, 16), (1, 2, 3, 4, 6, 8, 12, 16, 20)),  # elements behind rows of shared memory; for short rows
+}
+
+# Copies whose tiles cover several modes, and the clocks that copies take on a multiprocessor. Instructions were counted
+# in the machine code for sm_90a on 2026-11-29; the rates were fitted to benchmarks/results/copy_random-2026-11-29.md.
+PACKED_COPY = {
+    "runs": (64, 128, 256, 512),  # bytes that are to lie together in the source and in the destination
+    "least": 12288,  # bytes of a tile that is enlarged up to here
+    "most": 45056,  # bytes of shared memory
+    # Instructions of a warp:
+    "read": 54.0,  # for 16 bytes a thread of the source
+    "word": 44.0,  # for a word of the destination, but for its elements:
+    "element": 2.75,  # each of them,
+    "column": 3.0,  # and besides where a run has several columns
+    "turn": {1: 12.0, 2: 12.0, 4: 8.0, 8: 4.0, 16: 0.0},  # to bring elements into order, by their bytes
+    "end": 45.0,  # for words that are stored in part
+    "entry": 120.0,  # for a run of either side
+    "place": 40.0,  # for a column
+    "tile": 600.0,  # for a tile, all warps together
+    # Of a multiprocessor in a clock:
+    "bytes": 23.0,  # of the memory's sectors
+    "instructions": 3.4,  # of warps
+    "wavefronts": 0.7,  # of shared memory
+    "hidden": 0.5,  # of the shorter times that does not overlap with the longest one
+    "program": 4500.0,  # instructions that its cache holds
+    "resident": 4.0,  # CTAs that it has at once, from which on it does not matter that some have one more
+    "usual": 1.5,  # wavefronts in which a warp takes an element of each of its words, before that is looked at
+    "many": 2112,  # CTAs that are enough, so that each may have
+    "again": 4,  # tiles one after another, if their runs have many columns
 }

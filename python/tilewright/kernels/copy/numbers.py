@@ -1,0 +1,57 @@
+"""What a device's data file says of copies."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tilewright.devices import H200
+from tilewright.kernels.devices import Section
+
+
+class CopyNumbers(Section):
+    """Threads and tiles of copies, by the bytes of an element: COPY in a device's file says what each number is."""
+
+    SECTION: ClassVar[str] = "COPY"
+    threads: int
+    direct_threads: int
+    run: dict[int, tuple[int, int]]
+    realigned_run: dict[int, tuple[int, int]]
+    src_realigned_run: dict[int, tuple[int, int]]
+    long: int
+    tile_bytes: int
+    largest: int
+    smallest: int
+    shortest: int
+    large: int
+    pads: tuple[tuple[int, ...], ...]
+
+
+class PackedNumbers(Section):
+    """Tiles over several modes, and the model by which they are chosen: PACKED_COPY says what each number is."""
+
+    SECTION: ClassVar[str] = "PACKED_COPY"
+    runs: tuple[int, ...]
+    least: int
+    most: int
+    read: float
+    word: float
+    element: float
+    column: float
+    turn: dict[int, float]
+    end: float
+    entry: float
+    place: float
+    tile: float
+    bytes: float
+    instructions: float
+    wavefronts: float
+    hidden: float
+    program: float
+    resident: float
+    usual: float
+    many: int
+    again: int
+
+
+NUMBERS = CopyNumbers.of(H200)  # a copy's plan is the same on every device
+PACKED = PackedNumbers.of(H200)
