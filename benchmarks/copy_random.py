@@ -1,6 +1,7 @@
 """Random permutations and slices beside torch and memcpy; or, without a GPU, what is predicted of them.
 
-python benchmarks/copy_random.py [SEED] [--cases N] [--packed] [--predict] [--quick] [--dry] [--only REGEX] [--out FOLDER]
+python benchmarks/copy_random.py [SEED] [--cases N] [--packed] [--predict] [--quick] [--dry] [--only REGEX]
+    [--out FOLDER]
 
 The seed is today's date where none is given, so that nobody tunes for the cases of one.
 """

@@ -131,7 +131,8 @@ def odd_cases():
     for dtype in ("uint8", "bfloat16", "float32", "float64"):
         for extents, order in (
             ((75, 5, 6, 88), (0, 2, 1, 3)), ((88, 75, 5), (2, 0, 1)), ((3, 70, 90), (2, 1, 0)),
-            ((5, 31, 64), (1, 2, 0)), ((9, 40, 41), (2, 0, 1)), ((2, 3, 4, 5, 6, 7), (5, 3, 1, 0, 2, 4)), ((300, 203), (1, 0)),
+            ((5, 31, 64), (1, 2, 0)), ((9, 40, 41), (2, 0, 1)),
+            ((2, 3, 4, 5, 6, 7), (5, 3, 1, 0, 2, 4)), ((300, 203), (1, 0)),
         ):  # fmt: skip
             yield Case(dtype, extents, compact(extents, *order), compact(extents, offset=1))
             yield Case(dtype, extents, compact(extents, *order, offset=3, pad=1), compact(extents, pad=3))

@@ -222,7 +222,9 @@ def test_other_tensors():
     wide = plan_of_layouts(1, (8, 9, 56, 16, 6), (48384, 336, 6, 3024, 1), rule=packed_copy)
     assert wide.smem_load == 2
     bytes_of = aligned(8 * 16 * 9 * 56 * 6 + 1, "i1")[1:].reshape(8, 16, 9, 56, 6).transpose(0, 2, 3, 1, 4)
-    with pytest.raises(ValueError, match="src begins at 0x.*, but the plan moves 2 bytes as one, and needs a multiple"):
+    with pytest.raises(
+        ValueError, match=r"src begins at 0x.*, but the plan moves 2 bytes as one, and needs a multiple"
+    ):
         wide.run(bytes_of, aligned(bytes_of.shape, "i1"))
     larger = plan()
     src, dst = views((70, 13, 50))

@@ -141,8 +141,8 @@ def test_the_address_and_rows_of_c_decide_how_it_is_stored():
     assert store(problem_of(512, 508, 512, BFloat16, pads=(0, 0, 4))) == "lines"
     assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "singles"
     # Rows of a few bytes are not worth a way through shared memory.
-    assert store(problem_of(512, 6, 512, BFloat16)) == "pairs"
-    assert store(problem_of(512, 7, 512, BFloat16)) == "singles"
+    assert store(problem_of(512, 6, 4096, BFloat16)) == "pairs"
+    assert store(problem_of(512, 7, 4096, BFloat16)) == "singles"
 
 
 def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
@@ -226,7 +226,7 @@ def plan_for(**fields):
         ({"tiler_mnk": (128, 128, 64)}, "an instruction has 256 columns"),
         ({"tiler_mnk": (96, 256, 64)}, "bM must be a multiple of 64 rows of 2 warpgroups"),
         ({"tiler_mnk": (128, 256, 32)}, "bK of BFloat16 must be 64"),
-        ({"tiler_mnk": (256, 256, 64)}, "a warpgroup adds up at most 64 x 256"),
+        ({"tiler_mnk": (256, 256, 64)}, "a warpgroup adds up at most 64 x 320"),
         ({"cluster_mn": (4, 4)}, "at most 8 CTAs in a cluster"),
         ({"split_k": 2, "cluster_mn": (2, 1)}, "CTAs that share a tile along K are a cluster of their own"),
         ({"split_k": 2}, "of 2 CTAs each gets 65536 bytes of sums, more than a stage, 49152"),

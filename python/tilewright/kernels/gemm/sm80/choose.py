@@ -71,7 +71,7 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> plan = choose(problem_of(4096, 4096, 4096, Float64), (16, 16, 16))
     >>> plan.tiler_mnk, plan.stages, plan.threads
-    ((128, 128, 16), 4, 256)
+    ((128, 128, 16), 3, 256)
     """
     facts = facts or H200
     op = operation(problem, facts.capability)
