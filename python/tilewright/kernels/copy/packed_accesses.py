@@ -84,7 +84,8 @@ def _classes(
     key = [*tiles.end[chosen].T, at[chosen], *([] if other is None else [other[chosen]])]
     starts = (address[chosen] - at[chosen]) % LINE
     found, counts = np.unique(np.stack([*key, starts], 1), axis=0, return_counts=True)
-    rank, classes = tiles.end.shape[1], {}
+    rank = tiles.end.shape[1]
+    classes: dict[Any, dict[int, int]] = {}
     for row, count in zip(found.tolist(), counts.tolist(), strict=True):
         common = (*row[:rank],), (row[rank] if other is None else (row[rank], row[rank + 1]))
         classes.setdefault(common, {})[row[-1]] = count

@@ -35,7 +35,7 @@ def _broken_fields(plan: CopyPlan) -> Iterator[str]:
     flat = isinstance(smem, _core.Layout) and _core.rank(smem) == len(tile) == _core.depth(smem.shape) * len(tile)
     if len(tile) > 1 and not flat:
         yield f"smem is {smem}, but a packed copy needs one plain mode for each mode of the tile {text(tile)}"
-    elif flat and len(tile) > 1 and smem.shape != tile:
+    elif isinstance(smem, _core.Layout) and len(tile) > 1 and smem.shape != tile:
         yield f"smem is {smem}, which has not the shape of the tile {text(tile)}; replace both"
         return
     moved, store = size * plan.smem_load, size * plan.store_vector

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilewright import _core
 from tilewright.kernels.copy.cost import Cost, cost_of_packed
@@ -93,7 +93,7 @@ def packed_plan(problem: CopyProblem, packing: Packing) -> CopyPlan:
     )  # fmt: skip
 
 
-def _in_order(tile: tuple[int, ...], order: list[int]) -> object:
+def _in_order(tile: tuple[int, ...], order: list[int]) -> Any:
     """(thread, value) of a tile whose elements go to threads one by one, in the order of modes."""
     modes = [i for i in order if tile[i] > 1] or [0]
     return _core.make_layout(
@@ -184,7 +184,7 @@ def _strides(problem: CopyProblem, tile: tuple[int, ...], put: int, extra: int) 
     order = sorted(
         (i for i in range(rank) if tile[i] > 1 and problem.src_strides[i] > 0), key=problem.src_strides.__getitem__
     )
-    run = []
+    run: list[int] = []
     for i in order:
         if (problem.src_strides[i] - reach) * size >= GAP or (run and tile[run[-1]] < problem.extents[run[-1]]):
             break

@@ -203,8 +203,6 @@ def run_columns(bM: int, bN: int, split_k: int, consumers: int) -> int:
 
 def _not_by_lines(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, paired: bool) -> str | None:
     """Why the rows of C of these tiles cannot be stored by lines; None if they can."""
-    from tilewright.kernels.gemm.sm90.build import ATOM_ROWS
-
     p = problem
     if p.n > 1 and p.c_strides[1] != 1:
         return f"C's stride along N is {p.c_strides[1]}, not 1"
