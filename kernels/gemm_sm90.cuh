@@ -167,7 +167,8 @@ struct GemmSm90 {
       unsigned char* const stage = shared.stages[k];
       barrier_expect(full, boxes_a.bytes() + boxes_b.bytes());
       if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, (work.begin + k) * kTileK, full, 0, 0);
-      if constexpr (kEarlyB) B::template load<1>(stage + A::kStageBytes, boxes_b, b, (work.begin + k) * kTileK, full, 0, 0);
+      if constexpr (kEarlyB)
+        B::template load<1>(stage + A::kStageBytes, boxes_b, b, (work.begin + k) * kTileK, full, 0, 0);
     }
   }
 

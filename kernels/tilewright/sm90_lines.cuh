@@ -129,9 +129,7 @@ struct Sm90Lines {
     return boxes + q / kLine % 2 * kBoxBytes + row * kLine + ((q / 16 % 8 ^ row % 8) << 4);
   }
 
-  __device__ static uint4 load_word(unsigned at) {
-    return __builtin_bit_cast(uint4, load_shared_at<unsigned, 4>(at));
-  }
+  __device__ static uint4 load_word(unsigned at) { return __builtin_bit_cast(uint4, load_shared_at<unsigned, 4>(at)); }
 
   __device__ static void store_word(void* to, const Vector<unsigned, 4>& word) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(word.at[0]),

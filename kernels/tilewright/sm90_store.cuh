@@ -182,7 +182,8 @@ struct Sm90Store {
     return result;
   }
 
-  // What follows puts units, kFilled from `first` on, into a box. Their first column of the thread in the tile is `left`.
+  // What follows puts units, kFilled from `first` on, into a box. Their first column of the thread in the tile is
+  // `left`.
   template <int kFilled, class Acc, int kAcc>
   __device__ void fill(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
     if constexpr (kOutBytes == 1) {
