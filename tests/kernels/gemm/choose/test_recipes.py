@@ -91,7 +91,7 @@ def test_what_is_asked_for_to_split_k_is_asked_for_once(monkeypatch):
 
     asked, choose = [], sm90.choose
     monkeypatch.setattr(sm90, "choose", lambda *args: asked.append(args) or choose(*args))
-    plan = choose_gemm(problem_of(512, 512, 8192, BFloat16), ALIGNED, H200)
+    plan = choose_gemm(problem_of(512, 768, 8192, BFloat16), ALIGNED, H200)
     assert not isinstance(plan, SplitKGemm)
     assert len({problem.k for problem, *_ in asked}) > 1  # parts were looked at
     assert len(asked) == len(set(asked))
