@@ -149,7 +149,8 @@ def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Cou
 
 
 def plan_of(row: dict[str, Any]) -> Any:
-    """The plan that was measured: unpickled, or made again where its class has changed but not its own description.
+    """The plan that was measured: unpickled, or made again where its class has changed but not its own description: the
+    one that is chosen now, or another one that a kernel offers.
 
     None of a kernel that has no plan.
     """
@@ -162,7 +163,10 @@ def plan_of(row: dict[str, Any]) -> Any:
 
         case = next((c for c in plan_cases() if c.name == row["name"]), None)
         plan = case.make("cpu").plan if case else None
-        if plan is None or str(plan) != row["text"]:
+        if plan is not None and str(plan) != row["text"]:  # not chosen now, but maybe still among what it is chosen from
+            others = (x.plan for x in plan.why()) if hasattr(plan, "why") else ()
+            plan = next((x for x in others if str(x) == row["text"]), None)
+        if plan is None:
             raise ValueError("the plan is another one since then") from None
         return plan
 
