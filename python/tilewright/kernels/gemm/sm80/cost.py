@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.numeric import Float8E4M3FN, Float8E5M2, Float64
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
@@ -127,11 +128,11 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
 
 
 def _rate(problem: GemmProblem, facts: DeviceFacts) -> float:
-    """Products of a multiprocessor in a clock, in the fastest tile."""
+    """Products of a multiprocessor in a clock, in a tile whose rate is 1."""
     rates, numbers = Rates.of(facts), Sm80Numbers.of(facts)
     reached = rates.kernels.get("sm80", 0.0)
-    rate = rates.of_tensor_cores(problem.a_type) * 1e12 * reached / facts.multiprocessors / 2 / numbers.clock
-    name = str(problem.a_type)
-    if name.startswith("Float8"):
-        rate *= numbers.converted
-    return rate / reached if name == "Float64" and reached else rate
+    if problem.a_type in (Float8E4M3FN, Float8E5M2):
+        reached *= numbers.converted
+    elif problem.a_type is Float64 and reached:
+        reached = 1.0  # the rates of its tiles are shares of what the tensor cores can do
+    return rates.of_tensor_cores(problem.a_type) * 1e12 * reached / facts.multiprocessors / 2 / numbers.clock
