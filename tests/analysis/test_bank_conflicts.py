@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from copy_plans import instantiations
 from tilewright import cute
 from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
+from tilewright.kernels.kernel import kernel_of
 
 L = cute.parse
 WARP = range(32)
-STAGED = {name: plan for name, plan in instantiations() if plan.smem is not None}
+PLANS = dict(instantiations())
+STAGED = {name: plan for name, plan in PLANS.items() if plan.kernel == "staged"}
+PACKED = {name: plan for name, plan in PLANS.items() if plan.kernel == "packed"}
 
 
 @pytest.mark.parametrize(
@@ -104,3 +107,13 @@ def test_plans_meet_few_conflicts(name):
     assert put[0] == put[1]
     assert taken[0] <= (3 if "3 channels" in name else 2) * taken[1]
     assert taken[0] == taken[1] or not name.startswith(("transpose, 16", "transpose, 32", "transpose, 64"))
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_plans_meet_few_conflicts(name):
+    """What is packed has no room for padding: four threads of a warp may meet in a bank, of a common copy only two."""
+    plan, most = PACKED[name], 2 if name.startswith("NHWC") else 4
+    shared = [one for one in kernel_of(plan).accesses(plan, (0, 0)).instructions if one.memory == "shared"]
+    assert {"put into shared", "take from shared"} <= {one.name for one in shared}
+    for one in shared:
+        assert one.ideal_wavefronts <= one.wavefronts <= most * one.ideal_wavefronts, one.name

@@ -76,7 +76,7 @@ def test_every_element_has_a_cell():
 def test_what_a_picture_leaves_out():
     names = ("transpose, 16-bit", "contiguous, 8-bit", "8 modes, 32-bit")
     said = {name: subtitle(cute.show(PLANS[name]), "global memory, loaded") for name in names}
-    assert said["transpose, 16-bit"].endswith("; 31 x 16 of 128 x 16 cells are drawn")
+    assert said["transpose, 16-bit"].endswith("; 31 x 8 of 128 x 8 cells are drawn")
     assert "mode 0 line by line" in said["contiguous, 8-bit"]
     assert "modes 2, 4, 6 at 0" in said["8 modes, 32-bit"]
     picture = cute.show(PLANS["transpose to odd rows, 64-bit"])

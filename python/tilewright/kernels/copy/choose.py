@@ -342,15 +342,17 @@ def _shared_layout(
     order = [a, *others]
     chunk = ACCESS // size
     candidates: list[tuple[Any, int]] = []
-    row = extents[a]
-    if row & (row - 1) == 0 and row >= 8 * chunk:
+    row, swizzled = extents[a], []
+    if row & (row - 1) == 0 and row >= 4 * chunk:
         bits = min((row // chunk).bit_length() - 1, 3)
         base = chunk.bit_length() - 1
         shift = row.bit_length() - 1 + store_vector.bit_length() - 1 - base
         if shift >= bits:
             swizzle = _core.make_swizzle(bits, base, shift)
-            candidates.append((_core.make_composed_layout(swizzle, 0, _compact(extents, order, 0)), load_vector))
-    if not candidates:
+            swizzled.append((_core.make_composed_layout(swizzle, 0, _compact(extents, order, 0)), load_vector))
+    # The swizzle of a row of four pieces leaves conflicts. Padding has fewer, but where each thread stores 16 bytes
+    # of as many rows.
+    if not swizzled or row < 8 * chunk:
         for pad in (0, *(n for n in NUMBERS.pads[is_short] if n * size <= PHASE)):
             pitch = row + pad
             vector = load_vector
@@ -358,6 +360,7 @@ def _shared_layout(
                 vector //= 2
             if pitch % width == 0:
                 candidates.append((_compact(extents, order, pad), vector))
+    candidates.extend(swizzled)
 
     def cost(candidate: tuple[Any, int]) -> float:
         layout, vector = candidate
