@@ -45,7 +45,9 @@ def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = N
         dst.address + problem.dst_offset * problem.element_bytes,
     )
     if tiled_copy is None:
-        plan = choose_copy(problem, *(address & -address for address in addresses))
+        alignments = tuple(address & -address for address in addresses)
+        plan = choose_copy(problem, *alignments)
+        plan.__dict__["chosen_for"] = alignments  # plan.why() asks; no part of its value
     else:
         plan = _given(function, src, problem, tiled_copy)
     plan.require(src.address, dst.address, function)

@@ -34,15 +34,51 @@ class Cost(NamedTuple):
     @property
     def clocks(self) -> float:
         """The clocks of a device."""
+        return self._busy * self._idle / H200.multiprocessors
+
+    @property
+    def seconds(self) -> float:
+        """The time that it is expected to take, its launch included."""
+        return PACKED.launch + self.clocks / PACKED.clock
+
+    @property
+    def _busy(self) -> float:
+        """The clocks of all multiprocessors together."""
         parts = (
             self.sectors / PACKED.bytes,
             self.instructions / PACKED.instructions * max(self.program / PACKED.program, 1),
             self.wavefronts / PACKED.wavefronts,
         )
-        busy = max(parts) + PACKED.hidden * (sum(parts) - max(parts))
+        return max(parts) + PACKED.hidden * (sum(parts) - max(parts))
+
+    @property
+    def _idle(self) -> float:
+        """How much longer it takes since some multiprocessors have a CTA less than others."""
         each = self.ctas / H200.multiprocessors
-        idle = math.ceil(each) / each if each < PACKED.resident else 1
-        return busy * idle / H200.multiprocessors
+        return math.ceil(each) / each if each < PACKED.resident else 1
+
+    def without(self, bound: str) -> float:
+        """The seconds that it would take if what a name of BOUNDS stands for took no time."""
+        if bound == "launch":
+            return self.seconds - PACKED.launch
+        if bound == "last wave":
+            return PACKED.launch + self._busy / H200.multiprocessors / PACKED.clock
+        return self._replace(**{BOUNDS[bound]: 0.0}).seconds
+
+    @property
+    def bound(self) -> str:
+        """The name in BOUNDS of what would save most of the time if it took none.
+
+        >>> Cost(sectors=1e9, instructions=1e6, wavefronts=0, ctas=10**5).bound
+        'memory'
+        """
+        return min(BOUNDS, key=self.without)
+
+
+# What bounds a copy, and which of its costs that is: none for a launch and for multiprocessors without a CTA.
+BOUNDS = {
+    "memory": "sectors", "instructions": "instructions", "shared memory": "wavefronts", "last wave": "", "launch": "",
+}  # fmt: skip
 
 
 def touched(length: int, at: int) -> float:

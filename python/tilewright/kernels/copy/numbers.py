@@ -46,6 +46,8 @@ class PackedNumbers(Section):
     instructions: float
     wavefronts: float
     hidden: float
+    clock: float
+    launch: float
     program: float
     resident: float
     usual: float

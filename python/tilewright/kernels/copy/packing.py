@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tilewright import _core
 from tilewright.kernels.copy.cost import Cost, cost_of_packed
 from tilewright.kernels.copy.numbers import PACKED
-from tilewright.kernels.copy.packed import MOST, READ, Packed, packed_of
+from tilewright.kernels.copy.packed import MOST, READ, Packed, packed_of, packed_of_plan
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CopyProblem
 
@@ -38,29 +38,40 @@ class Packing(NamedTuple):
     cost: Cost
 
 
-def choose_packing(problem: CopyProblem, src_align: int, dst_align: int) -> Packing | None:
-    """The fastest one by the model; None where elements lie apart in the source or in the destination."""
+def packings(problem: CopyProblem, src_align: int, dst_align: int) -> list[Packing]:
+    """What is chosen from: one for each tile; none where elements lie apart in the source or in the destination."""
     size = problem.element_bytes
     steps = ((abs(d), d) for d, e in zip(problem.src_strides, problem.extents, strict=True) if e > 1 and d)
     nearest = min(steps, default=(0, -1))
     if problem.dst_strides[0] != 1 or nearest[1] < 0 or nearest[0] * size > GAP or size == READ:
-        return None
+        return []
     unit = _unit(problem, min(src_align, dst_align))
     tiles = {
         tile
         for src, dst in itertools.product(PACKED.runs, repeat=2)
         if (tile := _tile(problem, src // size, dst // size, unit)) is not None
     }
-    found = [x for tile in sorted(tiles) if (x := _packing(problem, tile, unit)) is not None]
-    if not found:
+    return [x for tile in sorted(tiles) if (x := _packing(problem, tile, unit)) is not None]
+
+
+def choose_packing(problem: CopyProblem, src_align: int, dst_align: int) -> Packing | None:
+    """The fastest one by the model; None where there is none."""
+    best = min(packings(problem, src_align, dst_align), key=lambda x: x.cost.clocks, default=None)
+    if best is None:
         return None
-    best = min(found, key=lambda x: x.cost.clocks)
     lanes = _lanes(best.packed.tile, best.store // best.packed.bytes)
     return min(
-        (x for step in range(STEPS) if (x := _packing(problem, best.tile, unit, step, lanes)) is not None),
+        (x for step in range(STEPS) if (x := _packing(problem, best.tile, best.unit, step, lanes)) is not None),
         key=lambda x: x.cost.clocks,
         default=best,
     )
+
+
+def cost_of_plan(plan: CopyPlan) -> Cost:
+    """What a packed plan costs."""
+    packed, store = packed_of_plan(plan), plan.store_vector * plan.problem.element_bytes
+    conflicts = _conflicts(packed, _lanes(packed.tile, store // packed.bytes))
+    return cost_of_packed(packed, store, conflicts, plan.tiles_of_cta)
 
 
 def packed_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan | None:

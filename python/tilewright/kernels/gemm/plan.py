@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tilewright.devices import DeviceFacts
-    from tilewright.kernels.gemm.choose.why import Why
+    from tilewright.kernels.common.why import Why
+    from tilewright.kernels.gemm.choose.why import Candidate
     from tilewright.kernels.gemm.report import GemmReport
     from tilewright.kernels.gemm.tables import GemmTables
 
@@ -75,7 +76,7 @@ class GemmPlan(PlanValue):
         self.require_layouts()
 
     @short
-    def why(self, arch: str | None = None) -> Why:
+    def why(self, arch: str | None = None) -> Why[Candidate]:
         """What the plan was chosen from, with the time that each was expected to take and what bounds it.
 
         It prints as a table, the chosen plan first and marked with ">", then the others by their times. Its rows have

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.cute.int_tuple import text
 from tilewright.devices import DEVICES, H200
+from tilewright.kernels.common.why import Why, shown
 from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, choose_whole
 from tilewright.kernels.gemm.choose.split_k import in_parts, sum_seconds
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["Candidate", "Why", "why", "why_on"]
+__all__ = ["Candidate", "why", "why_on"]
 
 ALIGNED = (256, 256, 256)  # of plans that were not chosen, nothing else is known
-SHOWN = 16  # candidates in the text
 HEADS = ("", "kernel", "tile", "cluster", "split-K", "stages", "CTAs", "predicted", "bound by", "without it")
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 class Candidate(NamedTuple):
@@ -111,56 +109,14 @@ class Candidate(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Why:
-    """`plan.why()`: the candidates, the chosen one first, then by their times. It prints as a table.
-
-    It is iterated and indexed as the tuple of its `rows`.
-    """
-
-    problem: GemmProblem
-    device: str
-    rows: tuple[Candidate, ...]
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self.rows[i]
-
-    def __str__(self) -> str:
-        table = [HEADS, *(row.cells() for row in self.rows[:SHOWN])]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(f"{x:{n}}" for x, n in zip(row, widths, strict=True)).rstrip() for row in table]
-        more = len(self.rows) - SHOWN
-        lines += [f"and {more} more, of {shown(self.rows[-1].seconds)} at most"] if more > 0 else []
-        return "\n".join([f"{self.problem}, on {self.device}", *lines])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def shown(seconds: float) -> str:
-    """A time with four digits.
-
-    >>> shown(1.23456e-4), shown(2.0)
-    ('123.5 us', '2 s')
-    """
-    scale, unit = next((x for x in UNITS if seconds >= x[0]), UNITS[-1])
-    return f"{seconds / scale:.4g} {unit}"
-
-
-def why_on(plan: Plan, arch: str | None) -> Why:
+def why_on(plan: Plan, arch: str | None) -> Why[Candidate]:
     """plan.why: see there."""
     if arch is not None and (not isinstance(arch, str) or arch not in DEVICES):
         raise ValueError(f"plan.why: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
     return why(plan, None if arch is None else DEVICES[arch])
 
 
-def why(plan: Plan, facts: DeviceFacts | None = None) -> Why:
+def why(plan: Plan, facts: DeviceFacts | None = None) -> Why[Candidate]:
     """The same; `facts` are of the device to ask for, by default that of the choice, else an H200."""
     alignments, known = vars(plan).get("chosen_for", (ALIGNED, H200))
     facts = facts or known
@@ -172,7 +128,7 @@ def why(plan: Plan, facts: DeviceFacts | None = None) -> Why:
     if not any(x.chosen for x in found):
         found.append(Candidate(plan, _cost(plan, alignments, facts), True))
     found.sort(key=lambda x: (not x.chosen, x.seconds))
-    return Why(problem, facts.name, tuple(found))
+    return Why(problem, facts.name, HEADS, tuple(found))
 
 
 def _candidates(

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.common.launch import KernelLaunch, Place
-    from tilewright.kernels.gemm.choose.why import Why
+    from tilewright.kernels.common.why import Why
+    from tilewright.kernels.gemm.choose.why import Candidate
 
 __all__ = ["CompositeGemm", "beside"]
 
@@ -97,7 +98,7 @@ class CompositeGemm(PlanValue):
         return bind_plan(self, mA, mB, mC, bias=bias)
 
     @short
-    def why(self, arch: str | None = None) -> Why:
+    def why(self, arch: str | None = None) -> Why[Candidate]:
         """What the plan was chosen from; as GemmPlan.why. Times are those of all launches."""
         return _why_on(self, arch)  # type: ignore[no-any-return]
 
