@@ -163,7 +163,7 @@ def plan_of(row: dict[str, Any]) -> Any:
 
         case = next((c for c in plan_cases() if c.name == row["name"]), None)
         plan = case.make("cpu").plan if case else None
-        if plan is not None and str(plan) != row["text"]:  # not chosen now, but maybe still among what it is chosen from
+        if plan is not None and str(plan) != row["text"]:  # it may still be among what is chosen from
             others = (x.plan for x in plan.why()) if hasattr(plan, "why") else ()
             plan = next((x for x in others if str(x) == row["text"]), None)
         if plan is None:

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import tilewright.examples.attention as parts
 from places import ROOT
+from tilewright.examples import attention as parts
 
 __all__ = ["changed"]
 

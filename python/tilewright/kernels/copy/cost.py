@@ -6,7 +6,7 @@ The numbers are those of PACKED_COPY in a device's file, and of rows.py.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.devices import H200
@@ -63,7 +63,8 @@ class Cost(NamedTuple):
             return self.seconds - PACKED.launch
         if bound == "last wave":
             return PACKED.launch + self._busy / H200.multiprocessors / PACKED.clock
-        return self._replace(**{BOUNDS[bound]: 0.0}).seconds
+        changes: dict[str, Any] = {BOUNDS[bound]: 0.0}
+        return self._replace(**changes).seconds
 
     @property
     def bound(self) -> str:
