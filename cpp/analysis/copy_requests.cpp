@@ -179,8 +179,8 @@ std::vector<uint32_t> inside(const CopyLaunch& launch, const Part& part, const A
   return launch.checked ? accesses.inside(of, part.group, mode, count) : of;
 }
 
-// Accesses that are made: those that are guarded or joined if an element is inside of the tensor, and others if all are;
-// of those that are joined, the ones between the ends of its memory.
+// Accesses that are made: those that are guarded or joined if an element is inside of the tensor, and others if all
+// are; of those that are joined, the ones between the ends of its memory.
 std::vector<uint32_t> read_loads(const CopyLaunch& launch, const Part& part, const Accesses& accesses,
                                  const std::vector<int64_t>& offsets) {
   const std::size_t mode = launch.vector_mode[0];
