@@ -149,10 +149,9 @@ def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Cou
 
 
 def plan_of(row: dict[str, Any]) -> Any:
-    """The plan that was measured: unpickled, or made again where its class has changed but not its own description: the
-    one that is chosen now, or another one that a kernel offers.
+    """The plan that was measured: unpickled, or made again where its class has changed but not its own description.
 
-    None of a kernel that has no plan.
+    It is then the one that is chosen now, or one that it is chosen from. None of a kernel that has no plan.
     """
     if row["text"] == str(None):
         return None

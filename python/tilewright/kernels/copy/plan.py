@@ -34,7 +34,7 @@ from tilewright.kernels.copy.problem import CopyProblem, copy_problem
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.common.why import Why
-    from tilewright.kernels.copy.why import Candidate
+    from tilewright.kernels.copy.why import CopyCandidate
 
 _why = Lazy("tilewright.kernels.copy.why:why")
 
@@ -215,7 +215,7 @@ class CopyPlan(PlanValue):
             )
 
     @short
-    def why(self) -> Why[Candidate]:
+    def why(self) -> Why[CopyCandidate]:
         """What the plan was chosen from, with the time that each is expected to take on an H200 and what bounds it.
 
         It prints as a table, the chosen plan first and marked with ">", then the others by their times. Its rows have

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.common.why import Why
-    from tilewright.kernels.gemm.choose.why import Candidate
+    from tilewright.kernels.gemm.choose.why import GemmCandidate
     from tilewright.kernels.gemm.report import GemmReport
     from tilewright.kernels.gemm.tables import GemmTables
 
@@ -76,7 +76,7 @@ class GemmPlan(PlanValue):
         self.require_layouts()
 
     @short
-    def why(self, arch: str | None = None) -> Why[Candidate]:
+    def why(self, arch: str | None = None) -> Why[GemmCandidate]:
         """What the plan was chosen from, with the time that each was expected to take and what bounds it.
 
         It prints as a table, the chosen plan first and marked with ">", then the others by their times. Its rows have

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tilewright.cute.int_tuple import text
 from tilewright.devices import DEVICES, H200
-from tilewright.kernels.common.why import Why, shown
+from tilewright.kernels.common.why import Candidate, Why
 from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, choose_whole
 from tilewright.kernels.gemm.choose.split_k import in_parts, sum_seconds
@@ -25,28 +25,15 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["Candidate", "why", "why_on"]
+__all__ = ["GemmCandidate", "why", "why_on"]
 
 ALIGNED = (256, 256, 256)  # of plans that were not chosen, nothing else is known
-HEADS = ("", "kernel", "tile", "cluster", "split-K", "stages", "CTAs", "predicted", "bound by", "without it")
 
 
-class Candidate(NamedTuple):
-    """A plan that was chosen from, its cost, and whether it is the plan itself."""
+class GemmCandidate(Candidate["Plan", "Cost"]):
+    """A plan of a GEMM that was chosen from."""
 
-    plan: Plan
-    cost: Cost
-    chosen: bool
-
-    @property
-    def seconds(self) -> float:
-        """The time that it is expected to take."""
-        return self.cost.seconds
-
-    @property
-    def bound(self) -> str:
-        """What would save most of the time if it took none, such as "tensor cores" or "last wave"."""
-        return self.cost.bound
+    HEADS = ("kernel", "tile", "cluster", "split-K", "stages", "CTAs")
 
     @property
     def kernel(self) -> str:
@@ -92,31 +79,21 @@ class Candidate(NamedTuple):
         """The tiles of A and B that shared memory holds."""
         return self.plan.stages
 
-    def cells(self) -> tuple[str, ...]:
-        """Its row of the table."""
+    def described(self) -> tuple[str, ...]:
+        """As Candidate.described."""
         split = f"{self.shares} shares" if self.shares else str(self.split_k)
-        return (
-            ">" if self.chosen else "",
-            self.kernel,
-            text(self.tile),
-            text(self.cluster),
-            split,
-            str(self.stages),
-            str(self.plan.kernel_plan.ctas),
-            shown(self.seconds),
-            self.bound,
-            shown(self.cost.without(self.bound)),
-        )
+        cluster, ctas = text(self.cluster), str(self.plan.kernel_plan.ctas)
+        return self.kernel, text(self.tile), cluster, split, str(self.stages), ctas
 
 
-def why_on(plan: Plan, arch: str | None) -> Why[Candidate]:
+def why_on(plan: Plan, arch: str | None) -> Why[GemmCandidate]:
     """plan.why: see there."""
     if arch is not None and (not isinstance(arch, str) or arch not in DEVICES):
         raise ValueError(f"plan.why: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
     return why(plan, None if arch is None else DEVICES[arch])
 
 
-def why(plan: Plan, facts: DeviceFacts | None = None) -> Why[Candidate]:
+def why(plan: Plan, facts: DeviceFacts | None = None) -> Why[GemmCandidate]:
     """The same; `facts` are of the device to ask for, by default that of the choice, else an H200."""
     alignments, known = vars(plan).get("chosen_for", (ALIGNED, H200))
     facts = facts or known
@@ -124,11 +101,11 @@ def why(plan: Plan, facts: DeviceFacts | None = None) -> Why[Candidate]:
     costs: dict[Plan, Cost] = {}
     for x, cost in _candidates(plan, problem, alignments, facts):
         costs.setdefault(x, cost)
-    found = [Candidate(x, cost, x == plan) for x, cost in costs.items()]
+    found = [GemmCandidate(x, cost, x == plan) for x, cost in costs.items()]
     if not any(x.chosen for x in found):
-        found.append(Candidate(plan, _cost(plan, alignments, facts), True))
+        found.append(GemmCandidate(plan, _cost(plan, alignments, facts), True))
     found.sort(key=lambda x: (not x.chosen, x.seconds))
-    return Why(problem, facts.name, HEADS, tuple(found))
+    return Why(problem, facts.name, tuple(found))
 
 
 def _candidates(

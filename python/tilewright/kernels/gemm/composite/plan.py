@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.common.launch import KernelLaunch, Place
     from tilewright.kernels.common.why import Why
-    from tilewright.kernels.gemm.choose.why import Candidate
+    from tilewright.kernels.gemm.choose.why import GemmCandidate
 
 __all__ = ["CompositeGemm", "beside"]
 
@@ -98,7 +98,7 @@ class CompositeGemm(PlanValue):
         return bind_plan(self, mA, mB, mC, bias=bias)
 
     @short
-    def why(self, arch: str | None = None) -> Why[Candidate]:
+    def why(self, arch: str | None = None) -> Why[GemmCandidate]:
         """What the plan was chosen from; as GemmPlan.why. Times are those of all launches."""
         return _why_on(self, arch)  # type: ignore[no-any-return]
 
