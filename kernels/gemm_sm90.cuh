@@ -83,6 +83,7 @@ struct GemmSm90 {
     int k_tiles;
     unsigned tiles_m, tiles_n, tiles;  // in clusters; all, batches included
     unsigned group;                    // tiles along M that are taken together before the next ones along N
+    int part;  // elements of K from one matrix of the last batch mode to the next, where these are parts of K; else 0
     unsigned batch[kBatch + 1];        // extents
     unsigned a_has[kBatch + 1], b_has[kBatch + 1];  // 0 where all matrices of the batch are one
   };
@@ -99,9 +100,10 @@ struct GemmSm90 {
     typename Store::Shared store;
   };
 
-  // Where in C a CTA works: the first row and column of its tile, and the batch's coordinate.
+  // Where in C a CTA works: the first row and column of its tile, and the batch's coordinate; and where its K begins.
+  // The last part of K may have less: behind its end there are zeros.
   struct Place {
-    int m, n;
+    int m, n, k;
     int batch[kBatch + 1];
   };
 
@@ -115,6 +117,7 @@ struct GemmSm90 {
       place.batch[i] = index % params.batch[i];
       index /= params.batch[i];
     }
+    place.k = kBatch > 0 ? place.batch[kBatch - (kBatch > 0)] * params.part : 0;
     const unsigned width = params.group * params.tiles_n;
     const unsigned first = tile / width * params.group;
     const unsigned rows = min(params.group, params.tiles_m - first);
@@ -166,9 +169,9 @@ struct GemmSm90 {
       Barrier* const full = &shared.full[k];
       unsigned char* const stage = shared.stages[k];
       barrier_expect(full, boxes_a.bytes() + boxes_b.bytes());
-      if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, (work.begin + k) * kTileK, full, 0, 0);
+      if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, place.k + (work.begin + k) * kTileK, full, 0, 0);
       if constexpr (kEarlyB)
-        B::template load<1>(stage + A::kStageBytes, boxes_b, b, (work.begin + k) * kTileK, full, 0, 0);
+        B::template load<1>(stage + A::kStageBytes, boxes_b, b, place.k + (work.begin + k) * kTileK, full, 0, 0);
     }
   }
 
@@ -208,10 +211,9 @@ struct GemmSm90 {
           barrier_wait(&shared.empty[slot.index], slot.parity ^ 1);
           barrier_expect(full, bytes);
         }
-        if (!kEarlyA || !asked) A::template load<kClusterN>(stage, boxes_a, a, k * kTileK, full, n_share, mask_a);
-        if (!kEarlyB || !asked) {
-          B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, k * kTileK, full, m_share, mask_b);
-        }
+        const int at = place.k + k * kTileK;
+        if (!kEarlyA || !asked) A::template load<kClusterN>(stage, boxes_a, a, at, full, n_share, mask_a);
+        if (!kEarlyB || !asked) B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, at, full, m_share, mask_b);
         slot.next();
       }
       if constexpr (kStreamK) {

@@ -13,8 +13,11 @@ from tilewright import BFloat16, Float4E2M1FN, Float16, Float32, Int128, TFloat3
 from tilewright.analysis import analyze, box_access
 from tilewright.analysis.boxes import row_sectors
 from tilewright.devices import H200
+from tilewright.kernels.gemm.composite.split_k import parts_problem
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.kernel import kernel_of
 
 ROW = 128
 
@@ -227,6 +230,29 @@ def test_each_matrix_of_a_batch_counts(orders):
     for name in ("load A", "load B", "store C"):
         for field in ("requests", "sectors", "ideal_sectors", "bytes_moved", "bytes_useful"):
             assert getattr(together[name], field) == 5 * getattr(alone[name], field), (name, field)
+
+
+@pytest.mark.parametrize("orders", ["kk", "kn", "mn"])
+def test_parts_of_k_bring_zeros_behind_its_end(orders):
+    """Seven parts of two steps for 13 steps: the last box of each row of tiles lies outside."""
+    problem = problem_of(200, 136, 808, Float16, a=orders[0], b=orders[1])
+    plan = gemm_sm90.choose(parts_problem(problem, 128), (16, 16, 16), H200)
+    assert (plan.problem.whole_k, plan.problem.batch) == (808, (7,))
+    found = analyze(plan, addresses=(16, 96, 0))
+    whole = plan.replace(problem=problem._replace(k=7 * 128), store="singles")  # as many steps
+    sides = ("load A", problem.a_strides, 200), ("load B", problem.b_strides, 136)
+    for side, (name, strides, rows) in enumerate(sides):
+        sharers, layout = plan.cluster_mn[1 - side], L((rows, 808), strides)
+        every = [
+            (box_access(layout, Float16, extents, at, address=(16, 96)[side], receivers=sharers), times)
+            for at, extents, times in boxes_of(whole, side)
+        ]
+        x = found[name]
+        assert x.requests == sum(times for _, times in every)
+        assert x.sectors == sum(one.sectors * times for one, times in every)
+        assert x.bytes_useful == sum(one.bytes_inside * times for one, times in every)
+    tensors = kernel_of(plan).accesses(plan, (16, 96, 0, 0)).tensors
+    assert [x.extents for x in tensors] == [(200, 808), (136, 808), (200, 136, 7)]
 
 
 def test_batches_begin_where_they_begin():

@@ -12,6 +12,7 @@ from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts
 from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.sm90.kernel import SM90
 
 pytestmark = [
     pytest.mark.gpu,
@@ -44,7 +45,7 @@ def residue(problem, along, begin, sides=None):
 
 def split_k(problem, parts):
     """The plan of so many parts of K."""
-    gemm = choose_gemm(parts_problem(problem, parts), LOOSE, H200)
+    gemm = choose_gemm(parts_problem(problem, problem.k // parts), LOOSE, H200)
     sums = SumParts(problem=problem, parts=parts, wide=False, early=H200.capability >= 90)
     return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
 
@@ -123,6 +124,53 @@ def test_copies_for_wgmma(dtype, tf32, shape):
     assert plan.gemm.kernel_name == "sm90"
     for _ in range(3):
         assert error(kernels.gemm(a, b, allow_tf32=tf32), exact(a, b)) < 0.005
+
+
+# Types, what lies along K, M, N, K, products of a part.
+UNEVEN = [
+    ("float16", "kk", 72, 40, 1000, 384), ("bfloat16", "mn", 136, 24, 2330, 64), ("float16", "kn", 8, 264, 200, 128),
+    ("bfloat16", "kk", 300, 513, 4808, 640), ("float32", "kk", 40, 72, 204, 32), ("float32", "mk", 72, 40, 1000, 96),
+    ("int8", "kk", 40, 72, 2720, 512), ("float8_e4m3fn", "kk", 200, 72, 1072, 256),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNEVEN, ids=str)
+@pytest.mark.parametrize("batch", [0, 3])
+def test_the_last_part_of_k_may_be_shorter(case, batch):
+    """In every tile that is chosen from, in both orientations."""
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("gemm_sm90 is for compute capability 9.0")
+    name, orders, m, n, k, part = case
+    dtype, modes = getattr(torch, name), (batch,) if batch else ()
+
+    def matrix(rows, order):
+        shape = (*modes, k, rows) if order in "mn" else (*modes, rows, k)
+        drawn = torch.randint(-9, 9, shape, device=DEVICE) if name == "int8" else torch.randn(shape, device=DEVICE)
+        found = drawn.to(dtype)
+        found = found.mT if order in "mn" else found
+        return found.permute(1, 2, 0) if batch else found
+
+    a, b = (matrix(rows, order) for rows, order in zip((m, n), orders, strict=True))
+    out = {"int8": torch.int32, "float8_e4m3fn": torch.bfloat16}.get(name, dtype)
+    c = torch.empty((*modes, m, n), dtype=out, device=DEVICE)
+    c = c.permute(1, 2, 0) if batch else c
+    direct = kernels.gemm.plan(a, b, c, allow_tf32=name == "float32")
+    problem = direct.problem.swapped() if direct.swapped else direct.problem
+    outside = (2, 0, 1) if batch else (0, 1)
+    right, tried = exact(a.permute(outside), b.permute(outside)), 0
+    parts = parts_problem(problem, part)
+    for view, swapped in ((parts, False), (parts.swapped(), True)):
+        for gemm in SM90.variants(view, (16, 16, 16), H200)[::5]:
+            plan = SplitKGemm(
+                problem=problem,
+                gemm=gemm.replace(swapped=swapped),
+                sum=SumParts(problem=problem, parts=parts.batch[-1], wide=False, early=True),
+            )
+            c.fill_(3)
+            plan.run(a, b, c)
+            assert error(c.permute(outside), right) < (0.05 if "8" in name else 0.005), plan
+            tried += 1
+    assert tried >= 4
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 32768), (488, 48, 7400), (32, 1968, 8718), (64, 100, 16384)])

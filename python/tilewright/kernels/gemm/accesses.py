@@ -49,9 +49,10 @@ def gemm_accesses(
     if plan.swapped:
         a, b = b, a
     found = requests(plan, Launch(plan, (a, b, c, bias))) if p.m * p.n * p.batches else []
+    whole = p.undivided
     tensors = (
-        AccessedTensor("A", a, (p.m, p.k, *p.batch), p.a_strides, int(p.a_type.bits) // 8),
-        AccessedTensor("B", b, (p.n, p.k, *p.batch), p.b_strides, int(p.b_type.bits) // 8),
+        AccessedTensor("A", a, (p.m, whole.k, *whole.batch), whole.a_strides, int(p.a_type.bits) // 8),
+        AccessedTensor("B", b, (p.n, whole.k, *whole.batch), whole.b_strides, int(p.b_type.bits) // 8),
         AccessedTensor("C", c, (p.m, p.n, *p.batch), p.c_strides, int(p.c_type.bits) // 8),
     )
     advice = functools.partial(Lazy("tilewright.kernels.gemm.advice:advice_on_gemm"), plan, remedies)

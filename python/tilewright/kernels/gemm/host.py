@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tilewright.kernels.gemm.plan import GemmPlan
+    from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.report import GemmReport
 
 MAX_PROGRAMS = 32  # plans whose tables are kept
@@ -39,11 +42,34 @@ def run_on_host(
     """
     from tilewright.kernels.gemm.epilogue import compute_type
 
-    problem, program = plan.problem, program_of(plan)
-    arguments = (problem, compute_type(problem), a_address, b_address, c_address, bias_address)
+    program, addresses = program_of(plan), (a_address, b_address, c_address)
+    problems = list(_equal_parts(plan.problem, addresses))
     if not check:
-        program.run(*arguments, threads=threads)
+        for problem, places in problems:
+            program.run(problem, compute_type(problem), *places, bias_address, threads=threads)
         return None
     from tilewright.kernels.gemm.report import GemmReport
 
-    return GemmReport(problem.m * problem.n * problem.batches, program.check(*arguments, move=move))
+    reports = [
+        GemmReport(
+            problem.m * problem.n * problem.batches,
+            program.check(problem, compute_type(problem), *places, bias_address, move=move),
+        )
+        for problem, places in problems
+    ]
+    return next((report for report in reports if not report), GemmReport(sum(x.size for x in reports), {}))
+
+
+def _equal_parts(
+    problem: GemmProblem, addresses: tuple[int, int, int]
+) -> Iterator[tuple[GemmProblem, tuple[int, int, int]]]:
+    """The problem and where its tensors are; of parts of K of which the last one is shorter, the others, then that."""
+    p = problem
+    if not p.whole_k:
+        yield p, addresses
+        return
+    count, rest = divmod(p.whole_k, p.k)
+    yield p._replace(batch=(*p.batch[:-1], count), whole_k=0), addresses
+    sides = zip(addresses, (p.a_type, p.b_type, p.c_type), (p.a_strides, p.b_strides, p.c_strides), strict=True)
+    a, b, c = (address + count * strides[-1] * int(dtype.bits) // 8 for address, dtype, strides in sides)
+    yield p._replace(batch=(*p.batch[:-1], 1), k=rest, whole_k=0), (a, b, c)

@@ -188,6 +188,12 @@ class GemmPlan(PlanValue):
         return run_on_host(self, *((b, a) if self.swapped else (a, b)), c, bias, check=check)
 
     @property
+    def part_of_k(self) -> int:
+        """The products of which a part of K has a multiple, so that the last part may have less; 0: all have the same
+        number."""
+        return 0
+
+    @property
     def _last_argument(self) -> str:
         """Of the kernel's template: how often sums are promoted, if they are."""
         return f", {self.promote}" if self.promote else ""

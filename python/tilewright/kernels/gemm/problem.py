@@ -67,6 +67,9 @@ class GemmProblem(NamedTuple):
 
     Strides of A and B have any sign and are 0 where elements are broadcast. The stride of a mode of extent 1 is what it
     was given as and means nothing. `a_type` is TFloat32 for elements of Float32 whose products are taken in TF32.
+
+    `whole_k`: 0, or where the matrices along the last batch mode are parts of K, the last one shorter, the K of all.
+    Law: matrix s has the products of the whole K from s * k to before min((s + 1) * k, whole_k).
     """
 
     a_type: type[Numeric]
@@ -81,6 +84,15 @@ class GemmProblem(NamedTuple):
     b_strides: tuple[int, ...]
     c_strides: tuple[int, ...]
     epilogue: Epilogue = Epilogue()
+    whole_k: int = 0
+
+    @property
+    def undivided(self) -> GemmProblem:
+        """The problem whose A and B these are: itself, or of parts of K, the last one shorter, the whole."""
+        if not self.whole_k:
+            return self
+        strides = {name: getattr(self, name)[:-1] for name in ("a_strides", "b_strides", "c_strides")}
+        return self._replace(k=self.whole_k, batch=self.batch[:-1], whole_k=0, **strides)
 
     @property
     def batches(self) -> int:
@@ -93,19 +105,16 @@ class GemmProblem(NamedTuple):
     @property
     def flops(self) -> int:
         """Multiplications and additions, as GEMMs are measured."""
-        return 2 * self.m * self.n * self.k * self.batches
+        p = self.undivided
+        return 2 * p.m * p.n * p.k * p.batches
 
     @property
     def moved_bytes(self) -> int:
         """The bytes of A, B and C, each of which has to be moved at least once; broadcast modes count once."""
-        total = 0
-        sides = ((self.m, self.k), self.a_strides, self.a_type), ((self.n, self.k), self.b_strides, self.b_type)
-        for extents, strides, dtype in (*sides, ((self.m, self.n), self.c_strides, self.c_type)):
-            count = dtype.bits // 8
-            for extent, stride in zip((*extents, *self.batch), strides, strict=True):
-                count *= extent if stride else 1
-            total += count
-        return total
+        p = self.undivided
+        sides = (p.a_type, (p.m, p.k), p.a_strides), (p.b_type, (p.n, p.k), p.b_strides)
+        total = sum(_bytes(dtype, (*extents, *p.batch), strides) for dtype, extents, strides in sides)
+        return total + _bytes(self.c_type, (self.m, self.n, *self.batch), self.c_strides)
 
     def swapped(self) -> GemmProblem:
         """The same sums as a problem for C transposed: C^T = B A^T. Law: p.swapped().swapped() == p.
@@ -136,8 +145,18 @@ class GemmProblem(NamedTuple):
             types.append(f"summed in {self.acc_type}")
         if self.c_type is not self.a_type:
             types.append(f"stored as {self.c_type}")
+        if self.whole_k:
+            types.append(f"parts of K = {self.whole_k}")
         shown = f"C {layout(self.m, self.n, strides=self.c_strides)} = A {a} B {b}, {', '.join(types)}"
         return shown if self.epilogue == Epilogue() else f"{shown}, C = {self.epilogue}"
+
+
+def _bytes(dtype: type[Numeric], extents: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """The bytes of a tensor, without the modes over which it is broadcast."""
+    count = dtype.bits // 8
+    for extent, stride in zip(extents, strides, strict=True):
+        count *= extent if stride else 1
+    return count
 
 
 def default_output(a_type: type[Numeric]) -> type[Numeric]:

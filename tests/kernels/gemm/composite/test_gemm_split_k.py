@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import pickle
+import struct
 
 import numpy as np
 import pytest
@@ -15,12 +17,14 @@ from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm import host as gemm_host
 from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole
 from tilewright.kernels.gemm.choose.split_k import seconds_of, sum_seconds
-from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, sums_of, takes_accesses
 from tilewright.kernels.gemm.epilogue import compute_type
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.report import GemmReport
+from tilewright.kernels.gemm.sm90 import choose as sm90
+from tilewright.kernels.gemm.sm90 import tensor_maps
 
 ALIGNED = (16, 16, 16)
 NUMPY = {Float16: np.float16, Float32: np.float32, Float64: np.float64, Int32: np.int32, Int8: np.int8}
@@ -38,7 +42,7 @@ def sum_plan(problem, parts, wide=None, early=True):
 
 def split(problem, parts, alignments=ALIGNED):
     """The plan of a problem in so many parts."""
-    gemm = choose_gemm(parts_problem(problem, parts), (*alignments[:2], 16), H200)
+    gemm = choose_gemm(parts_problem(problem, problem.k // parts), (*alignments[:2], 16), H200)
     return SplitKGemm(problem=problem, gemm=gemm, sum=sum_plan(problem, parts))
 
 
@@ -85,7 +89,7 @@ def test_parts_after_copies_of_operands():
     a, b = numbers(40, 322, dtype=np.float16), numbers(24, 322, dtype=np.float16, seed=1)
     c = np.zeros((40, 24), np.float16)
     problem = kernels.gemm.plan(a, b, c).problem
-    parts = parts_problem(problem, 2)
+    parts = parts_problem(problem, 161)
     gemm = PaddedGemm.of(parts, (2, 2, 16), (True, True), choose_gemm(
         parts._replace(a_strides=(192, 1, 192 * 40), b_strides=(192, 1, 192 * 24)), ALIGNED, H200
     ))  # fmt: skip
@@ -113,6 +117,114 @@ def test_parts_that_are_not_sound_are_reported(monkeypatch):
     monkeypatch.setattr(gemm_host, "run_on_host", lambda *args, **options: report)
     plan = planned(numbers(40, 64), numbers(24, 64), np.zeros((40, 24), np.float32), 4)
     assert plan.run(numbers(40, 64), numbers(24, 64), check=True) is report
+
+
+# ---- parts of any length ----
+
+UNEVEN = [  # types, orders, M, N, K, products of a part
+    (np.float16, "kk", 72, 40, 1000, 384), (np.float16, "mn", 136, 24, 330, 64), (np.float16, "kn", 8, 264, 200, 128),
+    (np.float32, "kk", 40, 72, 204, 32), (np.float32, "mk", 72, 40, 100, 96), (np.int8, "kk", 40, 72, 272, 128),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNEVEN, ids=str)
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["", "batch"])
+def test_the_last_part_may_be_shorter(case, batch):
+    dtype, orders, m, n, k, part = case
+    a, b = numbers(*batch, m, k, dtype=dtype), numbers(*batch, n, k, dtype=dtype, seed=1)
+    turned = (1, 2, 0) if batch else (0, 1)
+    a, b = (
+        (np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2) if order in "mn" else x).transpose(turned)
+        for x, order in zip((a, b), orders, strict=True)
+    )
+    c = np.zeros((*batch, m, n), np.int32 if dtype is np.int8 else dtype).transpose(turned)
+    direct = kernels.gemm.plan(a, b, c, allow_tf32=dtype is np.float32)
+    problem = direct.problem.swapped() if direct.swapped else direct.problem
+    parts = parts_problem(problem, part)
+    assert (parts.whole_k, parts.undivided.k, parts.batch) == (k, k, (*batch, -(-k // part)))
+    assert parts.flops == problem.flops
+    for view in (parts, parts.swapped()):
+        gemm = sm90.choose(view, ALIGNED, H200)
+        if gemm is None:  # TF32 along N
+            continue
+        plan = SplitKGemm(
+            problem=problem, gemm=gemm.replace(swapped=view is not parts), sum=sum_plan(problem, parts.batch[-1])
+        )
+        assert f"{parts.batch[-1]} parts of {part} along K" in str(plan)
+        right = np.einsum("mk...,nk...->mn...", a.astype(np.float64), b.astype(np.float64))
+        plan.run(a, b, c)
+        np.testing.assert_allclose(c, right, rtol=2e-3, atol=5e-2)
+        c[...] = 0
+        assert str(plan.run(a, b, c, check=True)) == f"each of {c.size} elements of C is written exactly once"
+        np.testing.assert_allclose(c, right, rtol=2e-3, atol=5e-2)
+
+
+def test_uneven_parts_after_copies_of_operands():
+    """The whole is copied, and parts of the copy are multiplied."""
+    a, b = numbers(40, 323, dtype=np.float16), numbers(24, 323, dtype=np.float16, seed=1)
+    c = np.zeros((40, 24), np.float16)
+    problem = kernels.gemm.plan(a, b, c).problem
+    copied, aligned = pad(problem, (2, 2, 16), (True, True))
+    gemm = PaddedGemm.of(
+        parts_problem(problem, 128), (2, 2, 16), (True, True), sm90.choose(parts_problem(copied, 128), aligned, H200)
+    )
+    assert gemm.workspace == (0, 40 * 384 * 2, 64 * 384 * 2)
+    plan = SplitKGemm(problem=problem, gemm=gemm, sum=sum_plan(problem, 3))
+    plan.run(a, b, c)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=2e-3, atol=2e-2)
+    x, y = numbers(17, 700, dtype=np.float16), numbers(24, 700, dtype=np.float16, seed=1)
+    np.testing.assert_allclose(plan.run(x, y), x.astype(np.float64) @ y.astype(np.float64).T, rtol=2e-3, atol=5e-2)
+
+
+def test_other_sizes_of_uneven_parts():
+    problem = problem_of(40, 24, 1000, Float16)
+    gemm = sm90.choose(parts_problem(problem, 256), ALIGNED, H200)
+    plan = SplitKGemm(problem=problem, gemm=gemm, sum=sum_plan(problem, 4))
+    for k, parts, part in ((2000, 4, 512), (1024, 4, 256), (104, 2, 64), (8, 1, 64)):
+        found = plan.for_problem(problem_of(40, 24, k, Float16))
+        assert (found.parts, found.gemm.problem.k, found.gemm.problem.whole_k) == (parts, part, k % part and k)
+        x, y = numbers(40, k, dtype=np.float16), numbers(24, k, dtype=np.float16, seed=1)
+        np.testing.assert_allclose(plan.run(x, y), x.astype(np.float64) @ y.astype(np.float64).T, rtol=2e-3, atol=9e-2)
+
+
+def test_what_tma_is_told_of_uneven_parts(monkeypatch):
+    """One matrix with all of K, over which the mode of the parts is broadcast; and how far a part is from the next."""
+    told = []
+    monkeypatch.setattr(tensor_maps, "_encode", lambda dtype, at, modes, box: told.append(modes) or bytes(128))
+    problem = problem_of(64, 64, 1000, Float16)
+    plan = sm90.choose(parts_problem(problem, 384), ALIGNED, H200)
+    equal = plan.replace(problem=parts_problem(problem_of(64, 64, 1152, Float16), 384))
+    whole = plan.replace(problem=problem)
+    tiles = math.prod(plan.tiles())
+    words = *plan.tiles(), 3 * tiles, min(plan.tile_run, plan.tiles()[0])
+    # Steps, tiles along M and N, all of them, how many are together, K of a part, parts; and of the first of both the
+    # matrices that A and B have: one.
+    assert struct.pack("<11I", 6, *words, 384, 3, 0, 0, 0, 0) in plan.params()
+    assert told[:2] == [[(1000, 1), (64, 1000), (1, 0)]] * 2
+    told.clear()
+    assert struct.pack("<11I", 6, *words, 0, 3, 0, 1, 0, 1) in equal.params()
+    assert told[:2] == [[(384, 1), (64, 1152), (3, 384)]] * 2
+    assert struct.pack("<6I", 16, *plan.tiles(), tiles, words[-1], 0) in whole.params()
+
+
+def test_parts_that_the_kernel_does_not_take():
+    problem = problem_of(64, 64, 1000, Float16)
+    plan = sm90.choose(parts_problem(problem, 384), ALIGNED, H200)
+    for wrong in (parts_problem(problem, 96), plan.problem._replace(a_strides=(1000, 1, 380))):
+        with pytest.raises(LayoutError, match=r"parts of K = 1000 have whole steps of 64, but for the last one"):
+            plan.replace(problem=wrong)
+    with pytest.raises(LayoutError, match="with split_k 2 and stream_k_ctas 0"):
+        plan.replace(split_k=2, workers=264)
+
+
+@pytest.mark.parametrize("k", [32749, 44480, 9166])
+def test_a_k_without_divisors_is_split_too(k):
+    plan = choose_gemm(problem_of(128, 64, k, BFloat16), ALIGNED, H200)
+    assert isinstance(plan, SplitKGemm)
+    assert plan.gemm.problem.whole_k == k
+    assert isinstance(plan.gemm, PaddedGemm) == (k % 8 > 0)
+    rows = plan.why().rows
+    assert rows[0].plan == plan
 
 
 # ---- the kernel of the sum ----
@@ -150,7 +262,7 @@ def test_the_kernel_has_the_bits_of_the_host(sum_kernels, parts):
         found = rng.standard_normal(reach).astype(NUMPY[p.c_type])
         bias, expected = rng.standard_normal(2 * max(p.m, p.n)).astype(np.float32), found.copy()
         sum_kernels.run(plan, of_parts, found, bias.ctypes.data)
-        strides = parts_problem(p._replace(k=parts), parts).c_strides[:-1]
+        strides = parts_problem(p._replace(k=parts), 1).c_strides[:-1]
         _core.host.finish_sums(
             p, compute_type(p), of_parts.ctypes.data, strides, parts, sums.step, expected.ctypes.data, bias.ctypes.data
         )
@@ -229,7 +341,6 @@ def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
     problem = problem_of(m, n, k, dtype, b=b)
     plan = choose_gemm(problem, ALIGNED, H200)
     assert isinstance(plan, SplitKGemm)
-    assert k % plan.parts == 0
     assert seconds_of(plan.gemm, H200) < 0.9 * seconds_of(choose_whole(problem, ALIGNED, H200), H200)
     assert plan.sum.early
     plan.require_device(H200)
@@ -237,11 +348,11 @@ def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
 
 @pytest.mark.parametrize("problem", [
     problem_of(4096, 4096, 4096, BFloat16), problem_of(1000, 1000, 1000, BFloat16), problem_of(256, 256, 512, BFloat16),
-    problem_of(64, 64, 32768, Float32), problem_of(64, 64, 32749, BFloat16),
+    problem_of(64, 64, 32768, Float32),
     problem_of(64, 64, 32768, BFloat16, batch=(2, 2, 2), pads=(8, 8, 8)),
 ], ids=str)  # fmt: skip
 def test_others_are_not_split(problem):
-    """Of many tiles, short sums, FMA, a prime K, and as many batch modes as kernels take."""
+    """Of many tiles, short sums, FMA, and as many batch modes as kernels take."""
     assert not isinstance(choose_gemm(problem, ALIGNED, H200), SplitKGemm)
 
 
@@ -257,12 +368,13 @@ def test_a_device_without_early_launches():
 
 def test_what_does_not_fit_together_is_refused():
     plan = split(problem_of(64, 64, 1024, Float16), 4)
-    with pytest.raises(ValueError, match=r"SplitKGemm: gemm is a plan of .* but with 8 parts it has to be one of"):
+    other = split(problem_of(64, 64, 2048, Float16), 4)
+    with pytest.raises(ValueError, match=r"SplitKGemm: gemm is a plan of .* with parts of 512 along K it has to be"):
+        plan.replace(gemm=other.gemm)
+    with pytest.raises(ValueError, match=r"SplitKGemm: sum adds 8 parts up, but gemm has 4 of 256 along K"):
         plan.replace(sum=sum_plan(plan.problem, 8))
     with pytest.raises(ValueError, match="SplitKGemm: sum is a plan of"):
         plan.replace(sum=sum_plan(problem_of(64, 64, 1024, Float16, pads=(0, 0, 8)), 4))
-    with pytest.raises(ValueError, match="K is 1024, which is no multiple of 3 parts"):
-        parts_problem(plan.problem, 3)
     with pytest.raises(ValueError, match=r"writes C by accesses of 8 bytes, but mC \(64,64\):\(64,1\) at 0x2 has rows"):
         plan.require(4096, 4096, 2, "plan.run")
     many = sum_plan(problem_of(1 << 20, 1 << 13, 64, Float16), 2)
@@ -287,12 +399,14 @@ def test_float8_is_split_too():
     assert plan.sum.problem.c_type is BFloat16
 
 
-def test_why_lists_other_numbers_of_parts_and_the_whole():
+def test_why_lists_other_parts_and_the_whole():
     plan = choose_gemm(problem_of(512, 512, 16384, BFloat16), ALIGNED, H200)
     rows = plan.why().rows
     assert rows[0].plan == plan
     assert rows[0].kernel == f"sm90, {plan.parts} parts of K"
-    assert rows[0].seconds == pytest.approx(seconds_of(plan.gemm, H200) + sum_seconds(plan, H200))
-    assert {2, 4, 8, 16} == {x.plan.parts for x in rows if isinstance(x.plan, SplitKGemm)}
+    assert rows[0].seconds == pytest.approx(seconds_of(plan.gemm, H200) + sum_seconds(plan.problem, plan.parts, H200))
+    split = [x for x in rows if isinstance(x.plan, SplitKGemm)]
+    assert len(split) > 2
+    assert all(x.seconds >= rows[0].seconds for x in split)
     whole = [x for x in rows if not isinstance(x.plan, SplitKGemm)]
     assert min(whole, key=lambda x: x.seconds).plan == choose_whole(plan.problem, ALIGNED, H200)

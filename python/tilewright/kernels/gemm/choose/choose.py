@@ -190,8 +190,7 @@ _in_parts = Lazy("tilewright.kernels.gemm.choose.split_k:split_k")
 
 def _split_k(search: Search) -> Plan | None:
     """The plan in parts along K, whose sums a second launch adds up; None where that is not much faster."""
-    p, whole = search.problem, _first(RECIPES[1:], search)
-    return _in_parts(p, search.alignments, search.facts, whole, choose_whole)  # type: ignore[no-any-return]
+    return _in_parts(search, _first(RECIPES[1:], search), choose_whole)  # type: ignore[no-any-return]
 
 
 def _is_split(search: Search) -> bool:

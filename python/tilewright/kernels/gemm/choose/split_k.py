@@ -2,70 +2,127 @@
 
 from __future__ import annotations
 
+import math
+from heapq import merge
 from typing import TYPE_CHECKING
 
+from tilewright._registry import Lazy
+from tilewright.kernels.gemm.choose.choose import orientations
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
 from tilewright.kernels.gemm.choose.rates import Rates
-from tilewright.kernels.gemm.composite.padded import PaddedGemm, padding_seconds
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
-from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
+from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_parts, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
+from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.choose.choose import Search
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
+    from tilewright.kernels.gemm.sm90.cost import Config
 
     Alignments = tuple[int, int, int]
+    Found = tuple[SplitKGemm, float]  # a plan, and the seconds that it is expected to take
 
 __all__ = ["in_parts", "seconds_of", "split_k", "sum_seconds"]
 
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
+SPAN = 128  # bytes of a row in a step of gemm_sm90
+FILLS = (2, 1, 0.5)  # how often the CTAs of all parts fill the device
+EQUAL_FILLS = (2, 1, 0.5, 0.25)  # the same where parts have to be equal, so that their numbers are few
+
+_by_sm90 = Lazy("tilewright.kernels.gemm.sm90.choose:considered_in_parts")
 
 
-def split_k(
-    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, whole: Plan,
-    choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
-) -> SplitKGemm | None:  # fmt: skip
+def split_k(search: Search, whole: Plan, choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan]) -> Plan | None:
     """The plan in parts along K; None where no number of parts is expected to be much faster than the `whole`.
 
     `choose` gives the plan of a problem whose K is not split.
     """
-    limit = SplitK.of(facts).gain * seconds_of(whole, facts)
-    best = None
-    for plan in in_parts(problem, alignments, facts, choose):
-        taken = seconds_of(plan.gemm, facts) + sum_seconds(plan, facts)
-        if taken < limit:
-            best, limit = plan, taken
-    return best
+    limit = SplitK.of(search.facts).gain * seconds_of(whole, search.facts)
+    best, seconds = next(in_parts(search, choose), (None, limit))
+    return best if seconds < limit else None
 
 
-def in_parts(
+def in_parts(search: Search, choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan]) -> Iterator[Found]:
+    """The plans in parts along K, with the seconds that they are expected to take, the best first.
+
+    Those of gemm_sm90 have any number of parts, each the one that suits its tiles; those of others have equal parts.
+    """
+    problem, alignments, facts = search.problem, search.alignments, search.facts
+    if search.plan is not None and kernel_of(search.plan) is SM90:
+        yield from _of_any_length(problem, alignments, facts)
+        return
+    runs = [iter(sorted(_equal(problem, alignments, facts, choose), key=lambda found: found[1]))]
+    if SM90 in search.refused and any(search.padded_sides):
+        runs.append(_of_any_length(problem, alignments, facts, search.padded_sides))
+    yield from merge(*runs, key=lambda found: found[1])
+
+
+def _of_any_length(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, sides: tuple[bool, bool] = (False, False)
+) -> Iterator[Found]:
+    """Those of gemm_sm90, of copies of the operands of `sides`."""
+    copied, aligned = pad(problem, alignments, sides)
+    copying = padding_seconds(problem, sides, facts)
+    runs = [_one_way(*way, facts) for way in orientations(copied, aligned)]
+    for plan, seconds in merge(*runs, key=lambda found: found[1]):
+        gemm: GemmPlan | PaddedGemm = plan
+        if any(sides):
+            gemm = PaddedGemm.of(parts_problem(problem, plan.problem.k), alignments, sides, plan)
+        yield _plan(problem, alignments, facts, gemm), seconds + copying
+
+
+def _one_way(
+    problem: GemmProblem, alignments: Alignments, swapped: bool, facts: DeviceFacts
+) -> Iterator[tuple[GemmPlan, float]]:
+    """The plans of the parts of a problem in one orientation, with the seconds that they and the sum take."""
+
+    def divide(config: Config) -> Iterator[tuple[GemmProblem, float]]:
+        for k in _lengths(problem, config, facts):
+            parts = parts_problem(problem, k)
+            yield parts, sum_seconds(problem, parts.batch[-1], facts)
+
+    for plan, seconds in _by_sm90(problem, (*alignments[:2], ROW), facts, divide):
+        yield plan.replace(swapped=True) if swapped else plan, seconds
+
+
+def _lengths(problem: GemmProblem, config: Config, facts: DeviceFacts) -> list[int]:
+    """How long parts are that fill the device twice, once and by a half with the tiles of a configuration."""
+    p, numbers, size = problem, SplitK.of(facts), problem.a_type.bits // 8
+    along = zip((p.m, p.n), (config.bM, config.bN), config.cluster, strict=True)
+    tiles = p.batches * math.prod(-(-extent // (tile * beside)) * beside for extent, tile, beside in along)
+    ctas, most = facts.multiprocessors * config.resident, min(numbers.most_parts, p.k * size // numbers.least_bytes)
+    counts = {min(int(fill * ctas / tiles), most) for fill in FILLS}
+    return sorted({length_of_parts(p.k, count, SPAN // size) for count in counts if count > 1})
+
+
+def _equal(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
     choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
-) -> Iterator[SplitKGemm]:  # fmt: skip
-    """The plans in parts along K that are looked at, those of few parts first."""
-    for parts in _candidates(problem, facts):
-        gemm = choose(parts_problem(problem, parts), (*alignments[:2], ROW), facts)
+) -> Iterator[Found]:  # fmt: skip
+    """Those of any kernel."""
+    for parts in _divisors(problem, facts):
+        gemm = choose(parts_problem(problem, problem.k // parts), (*alignments[:2], ROW), facts)
         if isinstance(gemm, PaddedGemm) or not isinstance(gemm, CompositeGemm):
-            yield _plan(problem, alignments, facts, gemm, parts)
+            plan = _plan(problem, alignments, facts, gemm)
+            yield plan, seconds_of(gemm, facts) + sum_seconds(problem, parts, facts)
 
 
-def _plan(
-    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm, parts: int
-) -> SplitKGemm:
-    early = facts.capability >= 90
-    sums = SumParts(problem=problem, parts=parts, wide=False, early=early)
+def _plan(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm) -> SplitKGemm:
+    sums = SumParts(problem=problem, parts=gemm.problem.batch[-1], wide=False, early=facts.capability >= 90)
     sums = sums.replace(wide=takes_accesses(problem, sums.vector, alignments[2]))
     return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
 
 
-def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
-    """The numbers of parts that come nearest to filling the device twice, once, by a half and by a quarter."""
+def _divisors(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
+    """The numbers of equal parts that come nearest to filling the device."""
     p, numbers = problem, SplitK.of(facts)
     size = p.a_type.bits // 8
     most = min(numbers.most_parts, p.k * size // numbers.least_bytes)
@@ -74,14 +131,14 @@ def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
     if not fitting:  # rows that are copied first anyway begin where they like
         fitting = [n for n in range(2, most + 1) if p.k % n == 0]
     filling = facts.multiprocessors / tiles_of(p, numbers)
-    found = {min(fitting, key=lambda n: abs(n - part * filling)) for part in (2, 1, 0.5, 0.25) if fitting}
+    found = {min(fitting, key=lambda n: abs(n - fill * filling)) for fill in EQUAL_FILLS if fitting}
     yield from sorted(found)
 
 
-def sum_seconds(plan: SplitKGemm, facts: DeviceFacts) -> float:
+def sum_seconds(problem: GemmProblem, parts: int, facts: DeviceFacts) -> float:
     """The time of the second launch: its start, and what it reads and writes."""
-    p, numbers = plan.problem, SplitK.of(facts)
-    moved = p.m * p.n * p.batches * (plan.parts * int(p.acc_type.bits) + int(p.c_type.bits)) / 8
+    p, numbers = problem, SplitK.of(facts)
+    moved = p.m * p.n * p.batches * (parts * int(p.acc_type.bits) + int(p.c_type.bits)) / 8
     return numbers.launch + moved / (numbers.share * Rates.of(facts).bandwidth * 1e12)
 
 

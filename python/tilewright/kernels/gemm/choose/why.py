@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cute.int_tuple import text
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GemmCandidate", "why", "why_on"]
 
+SHOWN = 6  # of the plans in parts along K, of which there are many
 ALIGNED = (256, 256, 256)  # of plans that were not chosen, nothing else is known
 
 
@@ -113,7 +115,7 @@ def _candidates(
 ) -> Iterator[tuple[Plan, Cost]]:
     """What was chosen from."""
     if isinstance(plan, SplitKGemm):
-        for each in in_parts(problem, alignments, facts, choose_whole):
+        for each, _ in islice(in_parts(Search(problem, alignments, facts), choose_whole), SHOWN):
             yield each, _cost(each, alignments, facts)
         yield from _candidates(choose_whole(problem, alignments, facts), problem, alignments, facts)
     elif isinstance(plan, ResidueGemm):
@@ -145,7 +147,7 @@ def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
     """The cost of a plan by itself; of a plan of several launches, that of the largest with the others beside it."""
     if isinstance(plan, SplitKGemm):
         parts = _cost(plan.gemm, alignments, facts)
-        return parts._replace(beside=parts.beside + sum_seconds(plan, facts))
+        return parts._replace(beside=parts.beside + sum_seconds(plan.problem, plan.parts, facts))
     if isinstance(plan, ResidueGemm):
         gemm, residue = (why(x, facts).rows[0].cost for x, _ in plan.parts)
         rest = residue.without("launch") + Rule.of(facts).residue_launch

@@ -67,12 +67,14 @@ def pad(
     problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], is_turned: bool = False
 ) -> tuple[GemmProblem, tuple[int, int, int]]:
     """The problem with copies of A, B or both in their place, and the alignments that it then has."""
-    p = problem
+    p, whole = problem, problem.undivided
     a_strides, b_strides = p.a_strides, p.b_strides
     if sides[0]:
-        a_strides = _padded_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8, is_turned)
+        a_strides = _padded_strides(p.m, whole.k, whole.batch, whole.a_strides, p.a_type.bits // 8, is_turned)
     if sides[1]:
-        b_strides = _padded_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8, is_turned)
+        b_strides = _padded_strides(p.n, whole.k, whole.batch, whole.b_strides, p.b_type.bits // 8, is_turned)
+    if p.whole_k:  # parts of the copy of the whole
+        a_strides, b_strides = ((*x[: len(whole.a_strides)], p.k * x[1]) for x in (a_strides, b_strides))
     a, b, c = alignments
     aligned = (ROW if sides[0] else a, ROW if sides[1] else b, c)
     return p._replace(a_strides=a_strides, b_strides=b_strides), aligned
@@ -80,7 +82,7 @@ def pad(
 
 def padding_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
     """The time that the copies are expected to take: what they read and write, at the memory's speed."""
-    p, total, numbers = problem, 0.0, Padded.of(facts)
+    p, total, numbers = problem.undivided, 0.0, Padded.of(facts)
     operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
     for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
         if wanted:
@@ -126,7 +128,7 @@ class PaddedGemm(CompositeGemm):
     @property
     def workspace(self) -> tuple[int, int, int]:
         """Where the copies of A and of B begin in the workspace, and its size, in bytes."""
-        padded, _ = pad(self.problem, (1, 1, 1), self.sides, self.is_turned)
+        padded, _ = pad(self.problem.undivided, (1, 1, 1), self.sides, self.is_turned)
         a = workspace_bytes(padded.m, padded.k, padded.batch, padded.a_strides, padded.a_type.bits // 8)
         b = workspace_bytes(padded.n, padded.k, padded.batch, padded.b_strides, padded.b_type.bits // 8)
         first, second = a * self.sides[0], b * self.sides[1]
@@ -222,6 +224,7 @@ def copy_operands(
     problem: GemmProblem, side: int, is_turned: bool, src: int, dst: int, device: tuple[int, int]
 ) -> tuple[Operand, Operand]:
     """A or B at its address, and its copy in the workspace, without the modes over which it is broadcast."""
+    problem = problem.undivided
     padded, _ = pad(problem, (1, 1, 1), (side == 0, side == 1), is_turned)
     rows, dtype = ((problem.m, problem.a_type), (problem.n, problem.b_type))[side]
     size = dtype.bits // 8

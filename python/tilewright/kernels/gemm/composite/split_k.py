@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["SplitKGemm", "parts_problem"]
+__all__ = ["SplitKGemm", "length_of_parts", "parts_problem"]
 
 
-def parts_problem(problem: GemmProblem, parts: int) -> GemmProblem:
-    """The problem whose last batch mode are the parts of K, and whose C are their sums.
+def parts_problem(problem: GemmProblem, k: int) -> GemmProblem:
+    """The problem whose last batch mode are parts of K with k products each, and whose C are their sums.
 
-    Law: C(m, n, l) = epilogue(sum over s of parts_problem(p, S).C(m, n, l, s)), with S parts.
+    Law: C(m, n, l) = epilogue(sum over s of parts_problem(p, k).C(m, n, l, s)). The last part has what is left of K.
 
     >>> from tilewright import Float16
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> print(parts_problem(problem_of(64, 32, 4096, Float16), 8))
+    >>> print(parts_problem(problem_of(64, 32, 4096, Float16), 512))
     C (64,32,8):(32,1,2048) = A (64,512,8):(4096,1,512) B (32,512,8):(4096,1,512), Float16, summed in Float32, \
 stored as Float32
+    >>> print(parts_problem(problem_of(64, 32, 1000, Float16), 384))
+    C (64,32,3):(32,1,2048) = A (64,384,3):(1000,1,384) B (32,384,3):(1000,1,384), Float16, summed in Float32, \
+stored as Float32, parts of K = 1000
     """
-    p = problem
-    if parts < 1 or p.k % parts:
-        raise ValueError(f"SplitKGemm: K is {p.k}, which is no multiple of {parts} parts")
-    k, sums = p.k // parts, sums_of(p)
+    p, sums, parts = problem, sums_of(problem), -(-problem.k // k)
     batch, step = [], sums.pitch * sums.rows
     for extent in p.batch:
         batch.append(step)
@@ -58,7 +58,17 @@ stored as Float32
         b_strides=(*p.b_strides, k * p.b_strides[1]),
         c_strides=(*sums.strides, *batch, sums.step),
         epilogue=Epilogue(),
+        whole_k=p.k if p.k % k else 0,
     )
+
+
+def length_of_parts(k: int, parts: int, unit: int) -> int:
+    """The products of each of at most so many parts of K, in multiples of a unit.
+
+    >>> length_of_parts(1000, 4, 1), length_of_parts(1000, 4, 64), length_of_parts(1000, 100, 64)
+    (250, 256, 64)
+    """
+    return -(-k // (unit * parts)) * unit
 
 
 @unchanging
@@ -71,14 +81,24 @@ class SplitKGemm(CompositeGemm):
 
     def require_fields(self) -> None:
         """ValueError where a plan is not that of the problem's parts."""
-        own = self.gemm.problem.swapped() if self.gemm.swapped else self.gemm.problem
-        wanted = parts_problem(self.problem, self.sum.parts)
+        own = self._own
+        wanted = parts_problem(self.problem, own.k) if own.k else self.problem
         if own != wanted or self.sum.problem != self.problem:
             name, found, due = ("gemm", own, wanted) if own != wanted else ("sum", self.sum.problem, self.problem)
             raise ValueError(
-                f"SplitKGemm: {name} is a plan of {found}, but with {self.sum.parts} parts it has to be one of {due}; "
-                "replace gemm and sum together"
+                f"SplitKGemm: {name} is a plan of {found}, but with parts of {own.k} along K it has to be one of "
+                f"{due}; replace gemm and sum together"
             )
+        if own.batch[-1] != self.parts:
+            raise ValueError(
+                f"SplitKGemm: sum adds {self.parts} parts up, but gemm has {own.batch[-1]} of {own.k} along K; replace "
+                "gemm and sum together"
+            )
+
+    @property
+    def _own(self) -> GemmProblem:
+        """The problem of the parts, as A, B and C are."""
+        return self.gemm.problem.swapped() if self.gemm.swapped else self.gemm.problem
 
     @property
     def parts(self) -> int:
@@ -86,17 +106,21 @@ class SplitKGemm(CompositeGemm):
         return self.sum.parts
 
     def for_problem(self, problem: GemmProblem) -> SplitKGemm:
-        """The plan for other sizes, with as many parts. ValueError where K is no multiple of them."""
+        """The plan for other sizes, with as many parts, or fewer where K has fewer steps.
+
+        ValueError where parts are equal and K is no multiple of them, and where K is 0.
+        """
         if problem == self.problem:
             return self
-        if problem.k == 0 or problem.k % self.parts:
+        unit = self.kernel_plan.part_of_k
+        if problem.k == 0 or (unit == 0 and problem.k % self.parts):
             raise ValueError(
-                f"plan.run: K is {problem.k}, but the plan is of {self.parts} equal parts of it; let kernels.gemm "
-                "choose a plan"
+                f"plan.run: K is {problem.k}, but the plan is of {self.parts}{'' if unit else ' equal'} parts of it; "
+                "let kernels.gemm choose a plan"
             )
-        parts = parts_problem(problem, self.parts)
+        parts = parts_problem(problem, length_of_parts(problem.k, self.parts, unit or 1))
         gemm = self.gemm.for_problem(parts.swapped() if self.gemm.swapped else parts)
-        return SplitKGemm(problem=problem, gemm=gemm, sum=self.sum.replace(problem=problem))
+        return SplitKGemm(problem=problem, gemm=gemm, sum=self.sum.replace(problem=problem, parts=parts.batch[-1]))
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         """As CompositeGemm.require."""
@@ -135,11 +159,8 @@ class SplitKGemm(CompositeGemm):
         begin, size = self.workspace
         memory = _core.Memory.allocate(size - begin, ROW)
         report = self.gemm.run_on_host(a, b, memory.address, 0, check)
-        p, sums = self.problem, sums_of(self.problem)
-        wanted = parts_problem(p, self.parts)
-        _core.host.finish_sums(
-            p, compute_type(p), memory.address, wanted.c_strides[:-1], self.parts, sums.step, c, bias
-        )
+        p, strides = self.problem, self._own.c_strides
+        _core.host.finish_sums(p, compute_type(p), memory.address, strides[:-1], self.parts, strides[-1], c, bias)
         del memory  # it had to live until here
         if check and not report:
             return report
@@ -154,5 +175,5 @@ class SplitKGemm(CompositeGemm):
 
     def __str__(self) -> str:
         p = self.problem
-        k = f"{self.parts} parts of {p.k // self.parts} along K"
+        k = f"{self.parts} parts of {self._own.k} along K"
         return f"gemm of {k}, {text((p.m, p.n, *p.batch))} sums each: {p}\n{self.gemm}\n{self.sum}"

@@ -48,7 +48,8 @@ def _cluster_tiles(plan: GemmSm90) -> int:
 
 def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     """What the copy engine brings: of CTAs that share a tile, each a part to all of them."""
-    p, found = plan.problem, []
+    p, found = plan.problem.undivided, []  # of parts of K the steps behind its end bring zeros
+    k_tiles = launch.k_tiles * plan.problem.batches // p.batches
     tiles_m, tiles_n = plan.tiles()
     (cluster_m, cluster_n), (a, b) = plan.cluster_mn, plan.operands()
     sides = (
@@ -56,7 +57,7 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
         ("B", b, p.n, p.b_type, p.b_strides, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), tiles_m),
     )
     for i, (name, side, rows, dtype, strides, sharers, brought, times) in enumerate(sides):
-        each = times * launch.k_tiles * p.batches
+        each = times * k_tiles * p.batches
         shown = " and ".join(f"{count * each} boxes of {size} bytes" for count, size in brought if count)
         shared = f", each to {sharers} CTAs" if sharers > 1 else ""
         size = int(dtype.bits) // 8
@@ -64,13 +65,13 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
         if side.k_major:
             count = [(rows, strides[0] * size), *batch]
             outside = sum(number * box for number, box in brought) // SPAN - rows
-            lines = Lines(p.k * size, count, launch.addresses[i], SPAN, launch.k_tiles, outside, "rows")
+            lines = Lines(p.k * size, count, launch.addresses[i], SPAN, k_tiles, outside, "rows")
         else:
-            count, depth = [(p.k, strides[1] * size), *batch], launch.k_tiles * plan.tiler_mnk[2]
+            count, depth = [(p.k, strides[1] * size), *batch], k_tiles * plan.tiler_mnk[2]
             boxes = sum(number for number, _ in brought)
             lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k, "columns")
         op, least = "multicast" if sharers > 1 else "load", least_of(dtype)
-        sass = f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}"
+        sass = f"UTMALDG.{2 + len(plan.problem.batch)}D{'.MULTICAST' if sharers > 1 else ''}"
         requests, note = sum(number for number, _ in brought) * each, f"{shown}{shared}, with a swizzle of {SPAN} bytes"
         found.append(_moved(f"load {name}", sass, lines, op, requests, note, times, sharers, least))
     return found

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
 
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
+WORDS = 6  # of the kernel's parameter, before those of the batch modes
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes", "columns", "lines")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
@@ -85,6 +86,11 @@ class GemmSm90(GemmPlan):
     def tile_run(self) -> int:
         """As GemmPlan.tile_run."""
         return max(self.group // self.cluster_mn[0], 1)
+
+    @property
+    def part_of_k(self) -> int:
+        """As GemmPlan.part_of_k: behind the end of K TMA brings zeros."""
+        return self.tiler_mnk[2] if self.split_k == 1 and self.stream_k_ctas == 0 else 0
 
     @property
     def consumers(self) -> int:
@@ -199,11 +205,13 @@ class GemmSm90(GemmPlan):
         from tilewright.kernels.gemm.sm90.tensor_maps import output_map, tensor_map
 
         p, maps = self.problem, b""
-        sides = (p.a_type, a, p.m, p.a_strides), (p.b_type, b, p.n, p.b_strides)
+        # Parts of K that end at the end of K are one matrix to TMA, over which the last batch mode is broadcast.
+        a_strides, b_strides = ((*x[:-1], 0) if p.whole_k else x for x in (p.a_strides, p.b_strides))
+        sides = (p.a_type, a, p.m, a_strides), (p.b_type, b, p.n, b_strides)
         for (dtype, at, rows, strides), shared, ragged in zip(sides, self.operands(), self.ragged, strict=True):
             last = shared.last_box(rows)
             for box in (shared.box, last) if ragged else (shared.box,):
-                maps += tensor_map(dtype, at, rows, p.k, p.batch, strides, shared.k_major, box)
+                maps += tensor_map(dtype, at, rows, p.whole_k or p.k, p.batch, strides, shared.k_major, box)
             maps += struct.pack("<i60x", last[1]) if ragged else b""
         map_c = output_map(p, c, self.store) if self.store in BY_BOXES else bytes(128)
         store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
@@ -211,12 +219,12 @@ class GemmSm90(GemmPlan):
         store += bytes(-len(store) % 64)
         tiles_m, tiles_n = self.tiles()
         count = len(p.batch)
-        has = [[int(stride != 0) for stride in strides[2:]] for strides in (p.a_strides, p.b_strides)]
+        has = [[int(stride != 0) for stride in strides[2:]] for strides in (a_strides, b_strides)]
         words = [
             -(-p.k // self.tiler_mnk[2]), tiles_m, tiles_n, tiles_m * tiles_n * p.batches,
-            min(self.tile_run, tiles_m), *p.batch, 0, *has[0], 0, *has[1], 0,
+            min(self.tile_run, tiles_m), p.k if p.whole_k else 0, *p.batch, 0, *has[0], 0, *has[1], 0,
         ]  # fmt: skip
-        params = maps + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
+        params = maps + store + struct.pack(f"<{WORDS + 3 * (count + 1)}I", *words)
         params += bytes(-len(params) % 64)
         if self.stream_k_ctas == 0:
             return params
@@ -245,7 +253,7 @@ class GemmSm90(GemmPlan):
         """Where the parameter says what clusters share: behind all that it has besides."""
         p, begin = self.problem, self._maps_of_operands[1]
         store = 128 + 8 + 8 * len(p.c_strides) + len(pack_epilogue(p, 0)) + 8
-        words = 4 * (5 + 3 * (len(p.batch) + 1))
+        words = 4 * (WORDS + 3 * (len(p.batch) + 1))
         return begin + -(-store // 64) * 64 + -(-words // 64) * 64
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:

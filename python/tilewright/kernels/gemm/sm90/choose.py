@@ -20,7 +20,7 @@ from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
@@ -145,7 +145,7 @@ def shared(config: Config, problem: GemmProblem, facts: DeviceFacts) -> Config |
     """The configuration with tiles that all CTAs share along K; None where it, or the problem, is none for that."""
     numbers, cluster = Sm90Configs.of(facts), math.prod(config.cluster)
     alone = config.split_k == config.resident == 1 and not config.ping_pong and config.consumers <= 2
-    if not alone or cluster > 2:
+    if not alone or cluster > 2 or problem.whole_k:
         return None
     workers, steps = facts.multiprocessors // cluster, -(-problem.k * problem.a_type.bits // (8 * SPAN))
     along = zip((problem.m, problem.n), (config.bM, config.bN), config.cluster, strict=True)
@@ -191,6 +191,8 @@ def _ranked(
     numbers = Sm90Configs.of(facts)
     alone = few_steps(problem, facts)
     configs = tuple(config for config in numbers.configs if not alone or config.cluster == (1, 1))
+    if problem.whole_k:  # what is a part already is not shared any more
+        configs = tuple(config for config in configs if config.split_k == 1)
     costs = [(config, config_cost(config, problem, facts)) for config in configs]
     costs += _with_shares(costs, problem, facts, numbers)
     for config, cost in sorted(costs, key=lambda found: _rank(found[0].stream_k_ctas, found[1], numbers)):
@@ -209,6 +211,29 @@ def considered(
 ) -> Iterator[tuple[GemmSm90, Cost]]:
     """What `choose` chooses from, with the time that each is expected to take, the best first."""
     return _ranked(problem, alignments, facts or H200)
+
+
+def considered_in_parts(
+    problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts,
+    divide: Callable[[Config], Iterable[tuple[GemmProblem, float]]],
+) -> Iterator[tuple[GemmSm90, float]]:  # fmt: skip
+    """The plans of parts of K with the seconds that they and what comes behind are expected to take, the best first.
+
+    `divide`: for a configuration the problems of parts to be considered, and the seconds of what comes behind.
+    """
+    k_major = _majors(problem, alignments) if _takes(problem) else None
+    if k_major is None:
+        return
+    found = []
+    for config in Sm90Configs.of(facts).configs:
+        if config.split_k == 1 and not config.ping_pong:  # a CTA has hardly more than one tile
+            for parts, behind in divide(config):
+                if config.cluster == (1, 1) or not few_steps(parts, facts):
+                    found.append((config_cost(config, parts, facts).seconds + behind, config, parts))
+    for seconds, config, parts in sorted(found, key=lambda x: x[0]):
+        plan = plan_of(config, parts, k_major, alignments, facts)
+        if plan is not None:
+            yield plan, seconds
 
 
 def variants(

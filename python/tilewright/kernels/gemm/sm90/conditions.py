@@ -79,6 +79,19 @@ def require_fields(plan: GemmSm90) -> None:
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     if plan.stream_k_ctas:
         _require_stream_k(plan, refuse)
+    if p.whole_k and (
+        plan.part_of_k == 0
+        or p.k % bK
+        or not p.batch
+        or not (p.batch[-1] - 1) * p.k < p.whole_k < p.batch[-1] * p.k
+        or any(strides[-1] != p.k * strides[1] for strides in (p.a_strides, p.b_strides))
+    ):
+        refuse(
+            f"parts of K = {p.whole_k} have whole steps of {bK}, but for the last one, follow each other along the "
+            f"last batch mode, and are not shared any more; these are {text(p.batch[-1:])} parts of {p.k}, "
+            f"{text(p.a_strides[-1:])} elements of A apart and {text(p.b_strides[-1:])} of B, with split_k "
+            f"{plan.split_k} and stream_k_ctas {plan.stream_k_ctas}"
+        )
     for name, rows, k_major, sharers in (
         ("bM", bM, majors[0], plan.cluster_mn[1]),
         ("bN", bN, majors[1], plan.cluster_mn[0]),
@@ -264,7 +277,8 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
         (names[0], p.a_type, p.m, p.a_strides, majors[0], a_address),
         (names[1], p.b_type, p.n, p.b_strides, majors[1], b_address),
     )
-    reach = max(p.m + plan.tiler_mnk[0] * plan.cluster_mn[0], p.n + plan.tiler_mnk[1] * plan.cluster_mn[1], p.k)
+    ends = (x + tile * beside for x, tile, beside in zip((p.m, p.n), plan.tiler_mnk, plan.cluster_mn, strict=False))
+    reach = max(*ends, p.undivided.k)
     if reach >= MOST or math.prod(plan.tiles()) * p.batches >= MOST:
         raise ValueError(
             f"{function}: M, N and K are {p.m}, {p.n} and {p.k}, with {p.batches} batches, but the plan's kernel "
