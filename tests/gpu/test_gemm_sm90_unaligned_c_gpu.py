@@ -31,9 +31,9 @@ CONFIGS = {
     "blocks": Config(256, 128),
     "ping-pong": Config(128, 128, ping_pong=True, cluster=(2, 1)),
     "small ping-pong": Config(64, 128, ping_pong=True),
-    "split": Config(128, 128, split_k=2, buffers=1),
+    "split": Config(128, 128, split_k=2, stages=4, buffers=1),
     "split-4": Config(64, 128, 1, split_k=4),
-    "split blocks": Config(128, 128, 1, split_k=2),
+    "split blocks": Config(128, 128, 1, split_k=2, stages=4),
 }
 EPILOGUES = {
     "plain": Epilogue(),

@@ -34,7 +34,10 @@ def test_the_plans_of_single_launches():
     assert residue.single_plans == (inner.copy_a, inner.copy_b, inner.gemm, residue.residue)
     assert isinstance(padded, PaddedGemm)
     assert padded.single_plans == (padded.copy_a, padded.copy_b, padded.gemm)
-    assert padded.replace(copy_b=None).single_plans == (padded.copy_a, padded.gemm)
+    with pytest.raises(ValueError, match=r"PaddedGemm: gemm is a plan of .* but with the copies it has to be one of"):
+        padded.replace(copy_b=None)
+    one = choose_gemm(problem_of(4096, 4096, 4096, BFloat16, pads=(1, 0, 0)), (16, 16, 16), H200)
+    assert one.single_plans == (one.copy_a, one.gemm)
 
 
 class Compiler:

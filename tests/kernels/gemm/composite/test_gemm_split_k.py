@@ -15,8 +15,8 @@ from cpu_sum_kernels import SumKernels
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, Int32, LayoutError, _core, kernels
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm import host as gemm_host
-from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole
-from tilewright.kernels.gemm.choose.split_k import seconds_of, sum_seconds
+from tilewright.kernels.gemm.choose.choose import Search, choose_gemm, choose_whole
+from tilewright.kernels.gemm.choose.split_k import in_parts, seconds_of, sum_seconds
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, sums_of, takes_accesses
@@ -215,6 +215,29 @@ def test_parts_that_the_kernel_does_not_take():
             plan.replace(problem=wrong)
     with pytest.raises(LayoutError, match="with split_k 2 and stream_k_ctas 0"):
         plan.replace(split_k=2, workers=264)
+
+
+@pytest.mark.parametrize("b", ["k", "n"])
+@pytest.mark.parametrize("alignment", [2, 16])
+@pytest.mark.parametrize("k", [1024, 1027, 1100])
+def test_all_plans_that_are_chosen_from_are_right(k, alignment, b):
+    """Parts of equal length and others, of operands as they lie and of copies."""
+    first = alignment % 16 // 2  # element of A
+    memory = numbers(24 * k + first, dtype=np.float16)
+    a, y = memory[first:].reshape(24, k), numbers(40, k, dtype=np.float16, seed=1)
+    y = np.asfortranarray(y) if b == "n" else y
+    c = np.zeros((24, 40), np.float16)
+    right = a.astype(np.float64) @ y.astype(np.float64).T
+    direct = kernels.gemm.plan(a, y, c)
+    problem = direct.problem.swapped() if direct.swapped else direct.problem
+    found = [plan for plan, _ in in_parts(Search(problem, (alignment, 16, 16), H200), choose_whole)]
+    kinds = {(isinstance(plan.gemm, PaddedGemm), plan.gemm.problem.whole_k > 0) for plan in found}
+    assert (k == 1024) == (kinds <= {(True, False), (False, False)})
+    assert any(copied for copied, _ in kinds) == (alignment == 2 or k % 8 > 0)
+    for plan in found[::4]:
+        c[...] = 0
+        plan.run(a, y, c)
+        np.testing.assert_allclose(c, right, rtol=4e-3, atol=9e-2, err_msg=str(plan))
 
 
 @pytest.mark.parametrize("k", [32749, 44480, 9166])

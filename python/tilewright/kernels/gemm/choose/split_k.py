@@ -69,9 +69,8 @@ def _of_any_length(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, sides: tuple[bool, bool] = (False, False)
 ) -> Iterator[Found]:
     """Those of gemm_sm90, of copies of the operands of `sides`."""
-    copied, aligned = pad(problem, alignments, sides)
     copying = padding_seconds(problem, sides, facts)
-    runs = [_one_way(*way, facts) for way in orientations(copied, aligned)]
+    runs = [_one_way(*way, sides, facts) for way in orientations(problem, alignments)]
     for plan, seconds in merge(*runs, key=lambda found: found[1]):
         gemm: GemmPlan | PaddedGemm = plan
         if any(sides):
@@ -80,16 +79,18 @@ def _of_any_length(
 
 
 def _one_way(
-    problem: GemmProblem, alignments: Alignments, swapped: bool, facts: DeviceFacts
+    problem: GemmProblem, alignments: Alignments, swapped: bool, sides: tuple[bool, bool], facts: DeviceFacts
 ) -> Iterator[tuple[GemmPlan, float]]:
     """The plans of the parts of a problem in one orientation, with the seconds that they and the sum take."""
+    sides = sides[::-1] if swapped else sides
+    copied, (a, b, _) = pad(problem, alignments, sides)
 
     def divide(config: Config) -> Iterator[tuple[GemmProblem, float]]:
         for k in _lengths(problem, config, facts):
-            parts = parts_problem(problem, k)
+            parts, _ = pad(parts_problem(problem, k), alignments, sides)
             yield parts, sum_seconds(problem, parts.batch[-1], facts)
 
-    for plan, seconds in _by_sm90(problem, (*alignments[:2], ROW), facts, divide):
+    for plan, seconds in _by_sm90(copied, (a, b, ROW), facts, divide):
         yield plan.replace(swapped=True) if swapped else plan, seconds
 
 

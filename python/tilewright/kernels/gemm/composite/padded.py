@@ -115,6 +115,16 @@ class PaddedGemm(CompositeGemm):
         )
         return cls(problem=problem, copy_a=a, copy_b=b, gemm=gemm)
 
+    def require_fields(self) -> None:
+        """ValueError where `gemm` is no plan of the problem with the copies."""
+        own = self.gemm.problem.swapped() if self.gemm.swapped else self.gemm.problem
+        wanted, _ = pad(self.problem, (1, 1, 1), self.sides, self.is_turned)
+        if own != wanted:
+            raise ValueError(
+                f"PaddedGemm: gemm is a plan of {own}, but with the copies it has to be one of {wanted}; replace gemm "
+                "and copies together"
+            )
+
     @property
     def sides(self) -> tuple[bool, bool]:
         """Whether A and B are copied."""
