@@ -55,7 +55,7 @@ SIMT_SHAPES = (
 )  # fmt: skip
 QUICK = 4  # shapes
 BETTER = 0.01  # of the time, at least, that plans chosen by fitted numbers save: less is what two fits differ by
-SM90_FIXED = ("few_tiles", "starving", "quads", "l2_bytes")  # no sizes, but of what there is so many
+SM90_FIXED = ("few_tiles", "starving", "quads", "l2_bytes", "outstanding")  # no sizes, but of what there is so many
 SIMT_FIXED = ("products", "few_sums", "least_terms", "most_parts", "turned")
 
 Clock = Callable[[Any], float]

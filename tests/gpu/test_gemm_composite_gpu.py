@@ -173,7 +173,7 @@ def test_the_last_part_of_k_may_be_shorter(case, batch):
     assert tried >= 4
 
 
-@pytest.mark.parametrize("shape", [(64, 64, 32768), (488, 48, 7400), (32, 1968, 8718), (64, 100, 16384)])
+@pytest.mark.parametrize("shape", [(64, 64, 32768), (488, 48, 7400), (72, 64, 9166), (64, 100, 16384)])
 def test_parts_of_k_have_the_same_bits_each_time(shape):
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("gemm_sm90 is for compute capability 9.0")

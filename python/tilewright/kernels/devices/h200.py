@@ -296,32 +296,33 @@ SM90_CONFIGS = {
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 2000 launches of 345 random shapes.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
-    "ingest": 61.0,  # bytes a clock that come into a multiprocessor
-    "stream": 27.0,  # the same of rows of `few_tiles` or less, which come from memory
+    "ingest": 76.7,  # bytes a clock that come into a multiprocessor
+    "stream": 31.1,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
-    "broken_rows": 1.1,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
-    "latency": 2140,  # of a stage, from asking for it until it may be asked for again
-    "launch": 0.91e-6,  # seconds
-    "fill": 637,  # to start
-    "cluster": 760,  # to start, besides, in a cluster
-    "split": 472,  # to begin the exchange of sums
-    "exchange": 24.0,  # bytes a clock, of sums that are read from other CTAs of a cluster
-    "store": 18.0,  # bytes a clock
-    "memory": 4.79e12,  # bytes a second, that are read
-    "written": 4.39e12,  # the same of C
-    "hidden": 0.03,  # of the shorter of two times that overlap
-    "fetches": 0.06,  # of the time that the L2 needs
+    "broken_rows": 1.29,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "latency": 1870,  # of a stage, from asking for it until it may be asked for again
+    "launch": 1.05e-6,  # seconds
+    "fill": 661,  # to start
+    "cluster": 721,  # to start, besides, in a cluster
+    "split": 422,  # to begin the exchange of sums
+    "exchange": 24.8,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "store": 18.8,  # bytes a clock
+    "memory": 4.63e12,  # bytes a second, that are read
+    "written": 4.02e12,  # the same of C
+    "begun": 114,  # clocks of a tile, besides: barriers, and until its first stage is there
+    "outstanding": 8,  # stages of a CTA that are asked for at a time: more do not help
+    "sharpness": 6.9,  # of what overlaps: the p of the p-norm of the times
+    "fetches": 0.066,  # of the time that the L2 needs
     "l2": 3.1e12,  # bytes a second
-    "direct": 1660,  # clocks, to store from registers
-    "overlapped": 1.06,  # of storing a tile, in ping-pong
-    "unused": 0.21,  # how much longer the memory takes where stages hold rows outside of the tensors only
-    "starved": 0.15,  # how much longer it takes where some multiprocessors have no tile:
+    "direct": 1220,  # clocks, to store from registers
+    "overlapped": 1.01,  # of storing a tile, in ping-pong
+    "unused": 0.207,  # how much longer the memory takes where stages hold rows outside of the tensors only
+    "starved": 0.148,  # how much longer it takes where some multiprocessors have no tile:
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
-    "fetched": 0.021,  # how much slower the clock is where fetching takes as many clocks as multiplying: by its power
     # Of tiles that are shared along K:
-    "part": 14.5,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
-    "joining": 3770,  # until those of another share are asked for, and the first of them are there
+    "part": 15.0,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
+    "joining": 3680,  # until those of another share are asked for, and the first of them are there
     "l2_bytes": 62914560.0,  # that the L2 holds: 60 MiB, as the driver says
 }
 

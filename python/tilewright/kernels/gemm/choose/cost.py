@@ -1,7 +1,8 @@
 """How long a plan is expected to take, in terms that a device bounds: what the cost models of all kernels return.
 
-A multiprocessor does its tiles in waves. What it does for one at the same time takes as long as the longest of it; what
-comes before and behind is added. Beside all waves the memory moves the operands.
+A multiprocessor does its tiles in waves. What it does for one at the same time takes as long as the longest of it, or
+somewhat longer, since it is not always the same; what comes before and behind is added. Beside all waves the memory
+moves the operands.
 """
 
 from __future__ import annotations
@@ -29,13 +30,12 @@ class Cost(NamedTuple):
     l2: float = 0.0  # the same: the L2 gives what the multiprocessor takes in
     streamed: float = 0.0  # the same: rows come from memory, since few tiles share them
     late: float = 0.0  # the same: a stage is waited for
-    slowdown: float = 1.0  # of all of this, by the power that it takes
     fetched: float = 0.0  # of a wave, besides: shared memory and L2, where products wait for them
     begun: float = 0.0  # of a wave, besides: a tile's pipeline fills
     stored: float = 0.0  # of a wave, besides: sums are stored
     summed: float = 0.0  # of a wave, besides: the sums of those that share K are added up
     memory: float = 0.0  # while all waves are done: the memory moves A, B and C
-    hidden: float = 0.0  # how much of the shorter one of the two is added to the longer one
+    sharpness: float = 0.0  # the p of the p-norm of what is done at the same time; 0: the longest alone counts
     traffic: float = 0.0  # in the end: the L2 is not as fast as it could be for all multiprocessors
     beside: float = 0.0  # other launches: copies of operands, the rest of C
     by_fma: bool = False  # whether it multiplies without tensor cores
@@ -43,13 +43,18 @@ class Cost(NamedTuple):
     @property
     def seconds(self) -> float:
         """The expected time."""
-        own = self._own()
-        together = max(own, self.memory) + self.hidden * min(own, self.memory)
-        return self.launch + together + self.traffic + self.beside
+        return self.launch + self._together(self._own(), self.memory) + self.traffic + self.beside
+
+    def _together(self, *terms: float) -> float:
+        """How long these take at the same time."""
+        longest, p = max(terms), self.sharpness
+        if p == 0 or longest == 0:
+            return longest
+        return longest * float(sum((term / longest) ** p for term in terms) ** (1 / p))
 
     def _own(self) -> float:
         """The time of all waves."""
-        step = max(self.multiply, self.shared, self.l2, self.streamed, self.late) * self.slowdown
+        step = self._together(self.multiply, self.shared, self.l2, self.streamed, self.late)
         wave = step + self.fetched + self.begun + self.stored + self.summed
         return self.start + self.joined + self.waves * wave
 

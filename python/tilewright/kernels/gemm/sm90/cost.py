@@ -77,7 +77,9 @@ class Sm90Model(Section):
     store: float
     memory: float
     written: float
-    hidden: float
+    begun: float
+    outstanding: int
+    sharpness: float
     fetches: float
     l2: float
     direct: float
@@ -86,7 +88,6 @@ class Sm90Model(Section):
     starved: float
     starving: float
     quads: float
-    fetched: float
     part: float
     joining: float
     l2_bytes: float
@@ -148,7 +149,7 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     few = model.few_tiles
     streamed = (bM / cN if rounded_n <= few * cN else 0) + (bN / cM if rounded_m <= few * cM else 0)
     store = store_for(config, p, SPAN)
-    late = model.latency / (together * max(smem_stages(config, p, facts, store), 1))
+    late = model.latency / (together * min(max(smem_stages(config, p, facts, store), 1), model.outstanding))
     stored = store_clocks(p, bM, bN, config.split_k, config.consumers, store, model.store)
     start = model.fill + (model.cluster if cM * cN > 1 else 0)
     if store in ("pairs", "singles"):
@@ -188,11 +189,11 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
         l2=clocks * max(ingest, fetch),
         streamed=clocks * streamed * SPAN / model.stream,
         late=clocks * late,
-        slowdown=1 + model.fetched * fetch / max(multiply, shared),
+        begun=together * model.begun * each,
         stored=together * stored * each * (model.overlapped if config.ping_pong and waves > 1 else 1),
         summed=exchange * each,
         memory=longer * (moved / model.memory + written / model.written),
-        hidden=model.hidden,
+        sharpness=model.sharpness,
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
     )
 
