@@ -260,6 +260,8 @@ SM90_CONFIGS = {
         {"bM": 128, "bN": 128, "split_k": 2},
         {"bM": 128, "bN": 96, "cluster": (1, 2)},
         {"bM": 128, "bN": 96, "cluster": (2, 1)},
+        {"bM": 128, "bN": 144, "cluster": (2, 1)},
+        {"bM": 128, "bN": 144, "cluster": (1, 2)},
         {"bM": 128, "bN": 160, "cluster": (1, 2)},
         {"bM": 128, "bN": 160, "cluster": (2, 1)},
         {"bM": 128, "bN": 80, "cluster": (1, 2)},

@@ -23,6 +23,7 @@ MAX_STRIDE = 1 << 40  # bytes
 MAX_ACCUMULATORS = 320  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
 MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
+MAX_READ = 256  # the same where C of 16 bits or less is read and stored by lines
 LEAST_RUN = 64  # bytes of a row that are worth a way through shared memory
 MOST = 1 << 31  # coordinates of boxes have 32 bits
 
@@ -225,7 +226,8 @@ def _not_by_lines(problem: GemmProblem, bM: int, bN: int, split_k: int, consumer
         return "A comes from registers"
     if consumers == MAX_CONSUMERS:
         return f"{consumers} warpgroups have too few registers"
-    if p.epilogue.beta != 0 and p.c_type.bits == 32 and bM * bN > ATOM_ROWS * MAX_OF_THREE * consumers * split_k:
+    most = MAX_OF_THREE if p.c_type.bits == 32 else MAX_READ
+    if p.epilogue.beta != 0 and bM * bN > ATOM_ROWS * most * consumers * split_k:
         return f"C of {p.c_type} is read, for which {text((bM, bN))} of {consumers} warpgroups leave too few registers"
     if run_columns(bM, bN, split_k, consumers) == 0:
         return "a CTA of the split finishes no whole rows of units"
