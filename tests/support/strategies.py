@@ -216,7 +216,15 @@ def products(draw: st.DrawFn) -> tuple[str, Layout, Layout]:
     return kind, off_by_one(draw, block) if kind == OFF_BY_ONE else block, second
 
 
-swizzles = st.tuples(st.integers(0, 4), st.integers(0, 5), st.integers(-5, 5)).filter(lambda s: abs(s[2]) >= s[0])
+# The simple ones first.
+SWIZZLES = [
+    (bits, base, shift)
+    for bits in range(5)
+    for base in range(6)
+    for shift in sorted(range(-5, 6), key=lambda shift: (abs(shift), -shift))
+    if abs(shift) >= bits
+]
+swizzles = unwrapped(st.sampled_from(SWIZZLES))
 
 
 def coordinate(draw: st.DrawFn, shape: Any, underscores: bool = False) -> Any:
