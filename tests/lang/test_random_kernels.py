@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from cpu_device import COMPILER
+from drawing import composite
 from kernel_batches import HostBatches
 from random_kernels import Drawn, Program, Random, opcodes_of, same
 from shrinking import Recorded, Replayed, shrunk
@@ -19,7 +19,7 @@ from tilewright import cute
 PROGRAMS = 300  # that are looked at
 BLOCKS = {"then", "else", "body", "before", "yield"}  # of a program's text
 
-kernels = st.composite(lambda draw: Program(Drawn(draw, st.integers)))
+kernels = composite(lambda draw: Program(Drawn(draw)))
 
 
 def require_python(program):

@@ -50,6 +50,19 @@ def test_early_returns_among_static_ones():
         trace(lambda x: g(x, 2), I32)
 
 
+def test_early_returns_beside_functions_that_yield():
+    def f(x):
+        def ones():
+            yield 1
+
+        if x > 2:
+            return x
+        first = lambda: (yield x)
+        return x + sum(ones()) if first else x
+
+    require_python(f, SMALL)
+
+
 def test_return_without_a_value_ends_a_kernel():
     def f(x):
         if x < 0:

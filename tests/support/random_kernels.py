@@ -16,6 +16,7 @@ import numpy as np
 
 import plain_numbers
 import tilewright as cutlass
+from drawing import integers
 from kernel_exchanges import Exchanges
 from kernel_statements import fragment_text
 from kernel_terms import Expression, Fragment
@@ -39,11 +40,11 @@ class Random:
 class Drawn:
     """Choices that Hypothesis makes, and shrinks."""
 
-    def __init__(self, draw: Any, integers: Any) -> None:
-        self.draw, self.integers = draw, functools.cache(integers)
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
 
     def below(self, n: int) -> int:
-        return int(self.draw(self.integers(0, n - 1)))
+        return int(self.draw(integers(0, n - 1)))
 
 
 @dataclass

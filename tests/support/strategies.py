@@ -4,7 +4,7 @@ A drawn layout is the model's; `as_cute` builds the library's, with some leaves 
 in three kinds: admissible by construction (a call may not refuse them), off by one from that, and free.
 
 A strategy that is made for one draw costs Hypothesis more than the draw, for it is validated and labelled first. So the
-strategies that examples draw from are kept.
+strategies that examples draw from are kept, and what depends on a layout drawn before is a function of `draw`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 import tilewright as tw
+from drawing import booleans, composite, integers, unwrapped
 from model import layouts as m
 from model import values
 from model.layouts import Layout
@@ -23,9 +24,7 @@ from tilewright import cute
 
 T = TypeVar("T")
 
-integers = cache(st.integers)
-orders = cache(lambda count: st.permutations(range(count)))
-booleans = st.booleans()
+orders = cache(lambda count: unwrapped(st.permutations(range(count))))
 
 
 def element(draw: st.DrawFn, elements: Sequence[T]) -> T:
@@ -44,7 +43,7 @@ MAX_DEPTH = 4
 
 ADMISSIBLE, OFF_BY_ONE, FREE = "admissible", "off by one", "free"
 # Hypothesis draws the first element where it can: 3 of 10, 3 of 10, 4 of 10.
-KINDS = st.sampled_from([ADMISSIBLE] * 3 + [OFF_BY_ONE] * 3 + [FREE] * 4)
+KINDS = unwrapped(st.sampled_from([ADMISSIBLE] * 3 + [OFF_BY_ONE] * 3 + [FREE] * 4))
 
 
 @cache
@@ -70,7 +69,7 @@ def singles(tree: Any) -> int:
 
 def profiles(max_leaves: int = 5) -> st.SearchStrategy[Any]:
     """Nestings of depth up to 4, the simple ones first: Hypothesis shrinks towards the start of a list."""
-    return st.one_of(*(st.sampled_from(trees(n, MAX_DEPTH, 1)) for n in range(1, max_leaves + 1)))
+    return unwrapped(st.one_of(*(st.sampled_from(trees(n, MAX_DEPTH, 1)) for n in range(1, max_leaves + 1))))
 
 
 PROFILES = profiles()
@@ -78,7 +77,7 @@ FITTING = {room: [e for e in EXTENTS if e <= room] for room in range(1, EXTENTS[
 
 
 @cache
-@st.composite
+@composite
 def shapes(draw: st.DrawFn, max_size: int = MAX_SIZE) -> Any:
     nesting = draw(PROFILES)
     room, extents = max_size, []
@@ -114,7 +113,7 @@ def free_strides(draw: st.DrawFn, shape: Any, negative: bool = True) -> Any:
 
 
 @cache
-@st.composite
+@composite
 def layouts(draw: st.DrawFn, max_size: int = MAX_SIZE, negative: bool = True) -> Layout:
     """Any layout: compact, with gaps, with stride 0, or with arbitrary strides."""
     shape = draw(shapes(max_size))
@@ -125,7 +124,7 @@ def layouts(draw: st.DrawFn, max_size: int = MAX_SIZE, negative: bool = True) ->
 
 
 @cache
-@st.composite
+@composite
 def injective_layouts(draw: st.DrawFn, max_size: int = MAX_SIZE, gaps: bool = True) -> Layout:
     """Layouts whose sorted modes nest: every stride is a multiple of the extent below it."""
     shape = draw(shapes(max_size))
@@ -137,8 +136,7 @@ def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-@st.composite
-def dividing(draw: st.DrawFn, domain: Layout) -> Layout:
+def divided(draw: st.DrawFn, domain: Layout) -> Layout:
     """A layout into the domain's indices with which it composes exactly: its modes are runs of the domain's modes, cut
     at a divisor, in any order."""
     extents, runs, reached = m.leaves(domain.shape), [], 1
@@ -158,7 +156,9 @@ def dividing(draw: st.DrawFn, domain: Layout) -> Layout:
     return m.join([*chosen[:inner], m.join(chosen[inner:])]) if inner else m.join(chosen)
 
 
-@st.composite
+dividing = composite(divided)
+
+
 def off_by_one(draw: st.DrawFn, layout: Layout) -> Layout:
     """One extent or one stride moved by one."""
     extents, strides = m.leaves(layout.shape), m.leaves(layout.stride)
@@ -170,61 +170,73 @@ def off_by_one(draw: st.DrawFn, layout: Layout) -> Layout:
     return Layout(m.fill_leaves(layout.shape, extents), m.fill_leaves(layout.stride, strides))
 
 
-@st.composite
+@cache
+@composite
 def compositions(draw: st.DrawFn) -> tuple[str, Layout, Layout]:
     """(kind, A, B)"""
     kind, a = draw(KINDS), draw(layouts())
     if kind == FREE:
         return kind, a, draw(layouts(max_size=64))
-    b = draw(dividing(a))
-    return kind, a, b if kind == ADMISSIBLE else draw(off_by_one(b))
+    b = divided(draw, a)
+    return kind, a, b if kind == ADMISSIBLE else off_by_one(draw, b)
 
 
-@st.composite
-def tilers(draw: st.DrawFn, a: Layout, kind: str) -> Any:
+def tiler(draw: st.DrawFn, a: Layout, kind: str) -> Any:
     """A tiler for A: an extent or a layout for the whole, or one tiler for each of its first modes."""
     modes = m.modes(a)
     if isinstance(a.shape, tuple) and draw(booleans):
         count = draw(integers(1, len(modes)))
-        return tuple(draw(tilers(mode, kind)) for mode in modes[:count])
+        return tuple(tiler(draw, mode, kind) for mode in modes[:count])
     if draw(booleans):
         extent = element(draw, divisors(m.leaves(a.shape)[0]))  # a part of the first leaf always fits
         return extent if kind == ADMISSIBLE else max(1, extent + element(draw, (-1, 0, 1, 2)))
     if kind == FREE:
         return draw(layouts(max_size=32, negative=False))
-    tile = draw(dividing(a))
-    return tile if kind == ADMISSIBLE else draw(off_by_one(tile))
+    tile = divided(draw, a)
+    return tile if kind == ADMISSIBLE else off_by_one(draw, tile)
 
 
-@st.composite
+@cache
+@composite
 def divisions(draw: st.DrawFn) -> tuple[str, Layout, Any]:
     """(kind, A, tiler)"""
     kind, a = draw(KINDS), draw(layouts(max_size=256))
-    return kind, a, draw(tilers(a, kind))
+    return kind, a, tiler(draw, a, kind)
 
 
-@st.composite
+@cache
+@composite
 def products(draw: st.DrawFn) -> tuple[str, Layout, Layout]:
     """(kind, block, tiler): compact blocks and tilers always go together."""
     kind = draw(KINDS)
     block = draw(injective_layouts(max_size=32, gaps=kind != ADMISSIBLE))
-    tiler = draw(injective_layouts(max_size=16, gaps=False))
+    second = draw(injective_layouts(max_size=16, gaps=False))
     if kind == FREE:
         return kind, draw(layouts(max_size=32, negative=False)), draw(layouts(max_size=16, negative=False))
-    return kind, draw(off_by_one(block)) if kind == OFF_BY_ONE else block, tiler
+    return kind, off_by_one(draw, block) if kind == OFF_BY_ONE else block, second
 
 
-swizzles = st.tuples(st.integers(0, 4), st.integers(0, 5), st.integers(-5, 5)).filter(lambda s: abs(s[2]) >= s[0])
+# The simple ones first.
+SWIZZLES = [
+    (bits, base, shift)
+    for bits in range(5)
+    for base in range(6)
+    for shift in sorted(range(-5, 6), key=lambda shift: (abs(shift), -shift))
+    if abs(shift) >= bits
+]
+swizzles = unwrapped(st.sampled_from(SWIZZLES))
 
 
-@st.composite
-def coordinates(draw: st.DrawFn, shape: Any, underscores: bool = False) -> Any:
+def coordinate(draw: st.DrawFn, shape: Any, underscores: bool = False) -> Any:
     """A coordinate inside the shape, as deep as the shape or less; with None for some modes if asked."""
     if underscores and draw(booleans):
         return None
     if isinstance(shape, tuple) and draw(booleans):
-        return tuple(draw(coordinates(s, underscores)) for s in shape)
+        return tuple(coordinate(draw, s, underscores) for s in shape)
     return draw(integers(0, m.product(shape) - 1))
+
+
+coordinates = composite(coordinate)
 
 
 # ---- to the library --------------------------------------------------------------------------------------------------

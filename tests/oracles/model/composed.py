@@ -46,19 +46,21 @@ def layout_of_swizzle(a: Layout, swizzle: tuple[int, int, int], r: Any) -> Broke
 
 
 def swizzle_of_swizzle(a: Any, b: Any, r: Any) -> Broken | None:
-    points = range(1 << 12)
-    expected = [m.swizzle(*a, m.swizzle(*b, x)) for x in points]
-    return laws.compare("R(x) = A(B(x))", [m.swizzle(*r, x) for x in points], expected)
+    expected = [m.swizzle(*a, x) for x in m.swizzled(*b)]
+    return laws.compare("R(x) = A(B(x))", list(m.swizzled(*r)), expected)
 
 
 def recast_swizzle(a: Any, old_bits: int, new_bits: int, r: Any) -> Broken | None:
     """The same bits at the same address: with units of the common width, part k of x lies at parts A(x) + k."""
     common = gcd(old_bits, new_bits)
-    parts, group = old_bits // common, new_bits // common
-    units = range(1 << 12)
-    before = [parts * m.swizzle(*a, u // parts) + u % parts for u in units]
-    after = [group * m.swizzle(*r, u // group) + u % group for u in units]
-    return laws.compare("group R(u / group) + u % group = parts A(u / parts) + u % parts", after, before)
+    law = "group R(u / group) + u % group = parts A(u / parts) + u % parts"
+    return laws.compare(law, in_parts(r, new_bits // common), in_parts(a, old_bits // common))
+
+
+def in_parts(swizzle: Any, parts: int) -> list[int]:
+    """Where the first 4096 units lie of elements that have so many each."""
+    values = m.swizzled(*swizzle)[: -(-(1 << 12) // parts)]
+    return [parts * value + part for value in values for part in range(parts)][: 1 << 12]
 
 
 def recast(a: Any, old_bits: int, new_bits: int, r: Any) -> Broken | None:

@@ -26,6 +26,8 @@ class Broken:
 
 
 def compare(law: str, got: list[Any], expected: list[Any]) -> Broken | None:
+    if got == expected:
+        return None
     for i, (g, e) in enumerate(zip(got, expected, strict=True)):
         if g != e:
             return Broken(law, i, g, e)

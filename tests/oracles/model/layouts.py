@@ -12,6 +12,7 @@ Values are ints, or, for strides with a basis, dicts from a path (outermost mode
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 MAX_POINTS = 1 << 20  # no test evaluates more coordinates than this
@@ -48,6 +49,12 @@ def leaves(x: Any) -> list[Any]:
     if isinstance(x, tuple):
         return [leaf for e in x for leaf in leaves(e)]
     return [x]
+
+
+@lru_cache(1 << 12)
+def flat(x: Any) -> tuple[Any, ...]:
+    """The leaves, of what is asked for at one index after the other."""
+    return tuple(leaves(x))
 
 
 def product(x: Any) -> int:
@@ -133,7 +140,7 @@ def quotient(a: int, b: int) -> int:
 
 def coordinates(index: int, shape: Any) -> list[int]:
     """The leaf coordinates of a one-dimensional coordinate; the last leaf is not wrapped."""
-    extents = leaves(shape)
+    extents = flat(shape)
     digits = []
     for extent in extents[:-1]:
         rest = quotient(index, extent)
@@ -145,7 +152,7 @@ def coordinates(index: int, shape: Any) -> list[int]:
 def at(layout: Layout, index: int) -> Any:
     """The layout at a one-dimensional coordinate."""
     value: Any = 0
-    for digit, stride in zip(coordinates(index, layout.shape), leaves(layout.stride), strict=True):
+    for digit, stride in zip(coordinates(index, layout.shape), flat(layout.stride), strict=True):
         value = add(value, times(digit, stride))
     return value
 
@@ -206,6 +213,12 @@ def swizzle(bits: int, base: int, shift: int, offset: int) -> int:
     mask = ((1 << bits) - 1) << (base + max(0, shift))
     selected = offset & mask
     return offset ^ (selected >> shift if shift >= 0 else selected << -shift)
+
+
+@cache
+def swizzled(bits: int, base: int, shift: int) -> tuple[int, ...]:
+    """The swizzle of the first 4096 offsets."""
+    return tuple(swizzle(bits, base, shift, offset) for offset in range(1 << 12))
 
 
 # ---- slices ----------------------------------------------------------------------------------------------------------

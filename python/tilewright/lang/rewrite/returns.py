@@ -14,7 +14,10 @@ from tilewright.lang.rewrite.nodes import statements_in
 
 __all__ = ["join_returns", "yields"]
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_YIELDS = frozenset((ast.Yield, ast.YieldFrom))
+# What a function's own `yield` does not stand in.
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_LEAVES = frozenset((*_SCOPES, ast.Name, ast.Constant, ast.Load, ast.Store, str, int, type(None)))
 
 # Python nests at most 20 loops, and every branch costs one; deeper returns stay as they are.
 _DEEPEST = 8
@@ -83,9 +86,15 @@ def _returns(node: Any) -> bool:
 
 def yields(node: Any) -> bool:
     """Whether a `yield` stands in a function or statement, and not in a function inside."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(child, (*_SCOPES, ast.Lambda)) and yields(child):
-            return True
+    waiting = [node]
+    while waiting:
+        outer = waiting.pop()
+        for field in outer._fields:
+            value = getattr(outer, field, None)
+            for child in value if value.__class__ is list else (value,):
+                kind = child.__class__
+                if kind in _YIELDS:
+                    return True
+                if kind not in _LEAVES and isinstance(child, ast.AST):
+                    waiting.append(child)
     return False
