@@ -62,7 +62,7 @@ def assert_plans_copy(runs, folder):
 
 def test_kernels_copy(tmp_path):
     plans = assert_kernels_copy(problems(), tmp_path)
-    assert {plan.kernel for plan in plans} == {"direct", "staged"}
+    assert {plan.kernel for plan in plans} == {"direct", "staged", "packed"}
     assert {plan.dst_shift > 0 for plan in plans} == {plan.src_aligned for plan in plans} == {True, False}
     assert {plan.is_async for plan in plans} == {True, False}
 

@@ -73,7 +73,7 @@ def cost_of_plan(plan: CopyPlan) -> Cost:
     """What a packed plan costs."""
     packed, store = packed_of_plan(plan), plan.store_vector * plan.problem.element_bytes
     conflicts = _conflicts(packed, _lanes(packed.tile, store // packed.bytes))
-    return cost_of_packed(packed, store, conflicts, plan.tiles_of_cta)
+    return cost_of_packed(packed, store, conflicts, plan.tiles_of_cta, packed.image(store)[1])
 
 
 def packed_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan | None:
@@ -186,7 +186,7 @@ def _packing(
     conflicts = PACKED.usual if lanes is None else _conflicts(packed, lanes)
     tiles = math.prod(-(-e // t) for e, t in zip(problem.extents, tile, strict=True))
     tiles_of_cta = min(max(tiles // PACKED.many, 1), PACKED.again if packed.columns > COLUMNS else 1)
-    cost = cost_of_packed(packed, store, conflicts, tiles_of_cta)
+    cost = cost_of_packed(packed, store, conflicts, tiles_of_cta, end)
     return Packing(tile, shared, packed, unit, store, tiles_of_cta, cost)
 
 
