@@ -165,7 +165,7 @@ def test_parameters(name):
     assert rest[11:14] == (tile.src_runs, tile.dst_runs, tile.columns)
     assert rest[14:18] == (*tile.tables, tile.image(store)[0])
     assert rest[18 : 18 + len(tile.run_modes)] == tile.run_modes
-    assert rest[26] == len(tile.run_modes)
+    assert rest[26:28] == (len(tile.run_modes), tile.put)
 
 
 def test_sizes_share_a_kernel():

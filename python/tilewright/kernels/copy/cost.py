@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECTOR, WARP, ACCESS, LINE = 32, 32, 16, 128
 FAR = 1 << 30  # a multiple of every alignment
 RESERVED = 1024  # bytes of shared memory that the system takes for a CTA
-PROGRAM, WARPS, RESIDENT = 1400, 8, 4  # of a packed copy: instructions, warps of a CTA, CTAs that registers suffice for
+PROGRAM, WARPS, RESIDENT = 1250, 8, 4  # of a packed copy: instructions, warps of a CTA, CTAs that registers suffice for
 
 
 class Cost(NamedTuple):
@@ -135,7 +135,8 @@ def cost_of_packed(tile: Packed, store: int, conflicts: float, tiles_of_cta: int
     if dst_step % store or tile.dst_run * tile.bytes % store:
         word += PACKED.end * min(1, 2 * WARP / words_of_run)  # in warps that have an end
     entries = (tile.src_runs + tile.dst_runs) / WARP * PACKED.entry + tile.columns / WARP * PACKED.place / tiles_of_cta
-    instructions = whole * (reads * PACKED.read + words * word) + tiles * (entries + PACKED.tile)
+    read = PACKED.read if tile.put == ACCESS else PACKED.read_apart
+    instructions = whole * (reads * read + words * word) + tiles * (entries + PACKED.tile)
     moved = ACCESS * WARP // LINE  # wavefronts of an access as a whole
     wavefronts = whole * (2 * moved * reads + words * (count * conflicts + 2 * moved))
     ctas, most = -(-tiles // tiles_of_cta), min(tiles_of_cta, tiles)

@@ -34,6 +34,7 @@ class PackedNumbers(Section):
     least: int
     most: int
     read: float
+    read_apart: float
     word: float
     element: float
     column: float

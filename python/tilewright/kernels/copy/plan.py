@@ -224,7 +224,7 @@ class CopyPlan(PlanValue):
         time if it took none: "memory", "instructions", "shared memory", "waiting" (of CTAs for their memory), "last
         wave" (multiprocessors without a CTA), "launch", "first instructions" (of a long program); `cost.without(bound)`
         is the time without it. Copies of less than 128 KiB, and those all of whose accesses have 16 bytes, are chosen
-        without a look at the times; others are packed where that takes less than 95 % of the time. A plan that is none
+        without a look at the times; others are packed where that takes less than 90 % of the time. A plan that is none
         of the candidates is listed with them.
 
         >>> import numpy

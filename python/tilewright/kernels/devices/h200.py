@@ -350,8 +350,9 @@ PACKED_COPY = {
     "least": 12288,  # bytes of a tile that is enlarged up to here
     "most": 45056,  # bytes of shared memory
     # Instructions of a warp:
-    "read": 54.0,  # for 16 bytes a thread of the source
-    "word": 44.0,  # for a word of the destination, but for its elements:
+    "read": 22.0,  # for 16 bytes a thread of the source
+    "read_apart": 38.0,  # where they are put into shared memory by several accesses
+    "word": 36.0,  # for a word of the destination, but for its elements:
     "element": 2.75,  # each of them,
     "column": 3.0,  # and besides where a run has several columns
     "turn": {1: 12.0, 2: 12.0, 4: 8.0, 8: 4.0, 16: 0.0},  # to bring elements into order, by their bytes
@@ -381,5 +382,5 @@ COPY_COST = {
     "tile": 1300.0,  # for a tile of a packed one
     "step": 2.8,  # for an instruction of each of its warps
     "element": 400.0,  # for an element of the source that is read after another, at an end of the tensor
-    "clearly": 0.95,  # of the time of rows that a packed copy may take at most, if it is to be preferred
+    "clearly": 0.9,  # of the time of rows that a packed copy may take at most, if it is to be preferred
 }
