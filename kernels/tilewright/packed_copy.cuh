@@ -3,8 +3,9 @@
 //
 // Shared memory holds pieces of the source as they lie in memory, a "run" each: with the same gaps between elements,
 // and each byte at the same address modulo `put`. So runs that begin anywhere are read by aligned accesses without a
-// shift; where that is 16, an access is put in as it was read. What is written together is a run, too: its elements are gathered from shared memory into aligned words of
-// kStore bytes. Which elements these are depends on where the run begins, and costs nothing.
+// shift; where that is 16, an access is put in as it was read. What is written together is a run, too: its elements are
+// gathered from shared memory into aligned words of kStore bytes. Which elements these are depends on where the run
+// begins, and costs nothing.
 #pragma once
 
 #include "tilewright/gathered_words.cuh"
