@@ -35,6 +35,27 @@ __device__ Element<kBytes> element_at(unsigned address) {
   }
 }
 
+// A word put there, or not.
+template <int kBytes>
+__device__ void put_if(bool made, unsigned address, const Element<kBytes>& word) {
+  const int made_at_all = made;
+  if constexpr (kBytes == 16) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.shared.v4.b32 [%1], {%2, %3, %4, %5}; }" ::"r"(made_at_all),
+        "r"(address), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w)
+        : "memory");
+  } else if constexpr (kBytes == 8) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.shared.v2.b32 [%1], {%2, %3}; }" ::"r"(made_at_all),
+                 "r"(address), "r"(word.x), "r"(word.y)
+                 : "memory");
+  } else {
+    static_assert(kBytes == 4);
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.shared.b32 [%1], %2; }" ::"r"(made_at_all), "r"(address),
+                 "r"(word)
+                 : "memory");
+  }
+}
+
 // The bytes of words, moved by so many towards lower addresses, and around.
 template <int kSize, int kWords>
 __device__ Vector<unsigned, kWords> turned(Vector<unsigned, kWords> words, int bytes) {

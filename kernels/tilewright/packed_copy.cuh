@@ -2,9 +2,10 @@
 // source, and what it writes over several modes of the destination.
 //
 // Shared memory holds pieces of the source as they lie in memory, a "run" each: with the same gaps between elements,
-// and each byte at the same address modulo kPut. So runs that begin anywhere are read by aligned accesses without a
-// shift. What is written together is a run, too: its elements are gathered from shared memory into aligned words of
-// kStore bytes. Which elements these are depends on where the run begins, and costs nothing.
+// and each byte at the same address modulo `put`. So runs that begin anywhere are read by aligned accesses without a
+// shift; where that is 16, an access is put in as it was read. What is written together is a run, too: its elements are
+// gathered from shared memory into aligned words of kStore bytes. Which elements these are depends on where the run
+// begins, and costs nothing.
 #pragma once
 
 #include "tilewright/gathered_words.cuh"
@@ -49,7 +50,8 @@ struct PackedParams {
   int src_runs, dst_runs, columns;  // where these tables begin in shared memory, in bytes,
   int image;                        // and the tile
   int run_mode[kMostModes];         // the modes that count the runs of the source
-  int run_modes, padding;
+  int run_modes;
+  int put;  // bytes modulo which runs lie in shared memory as in memory: 16, or else kPut
 };
 
 // What lies together in memory, and where it lies in shared memory.
@@ -65,7 +67,7 @@ struct PackedCopy {
   static constexpr int kCount = kStore / kSize;
   static constexpr int kRead = 16;  // bytes of an access of the source
   static constexpr int kReads = 4;  // accesses of a thread that are under way before it waits for the first
-  static constexpr int kPut = kSize > 4 ? kSize : 4;  // bytes that are put into shared memory at once
+  static constexpr int kPut = kSize > 4 ? kSize : 4;  // bytes that are put into shared memory at once, or all
   static constexpr int kPuts = kRead / kPut;
   static_assert(kStore >= kSize);
   using T = Element<kSize>;
@@ -78,8 +80,15 @@ struct PackedCopy {
   __device__ PackedRun* src_runs() const { return reinterpret_cast<PackedRun*>(shared + params.src_runs); }
   __device__ PackedRun* dst_runs() const { return reinterpret_cast<PackedRun*>(shared + params.dst_runs); }
   __device__ int* columns() const { return reinterpret_cast<int*>(shared + params.columns); }
-  __device__ static PackedRun run_of(const PackedRun* runs, int index) {
-    return __builtin_bit_cast(PackedRun, load_shared<uint4, 1>(reinterpret_cast<const uint4*>(runs + index)));
+  // Addresses in shared memory, of which the compiler would make the base once more for each access.
+  __device__ unsigned at(int offset) const {
+    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared)) + offset;
+    asm volatile("" : "+r"(address));
+    return address;
+  }
+
+  __device__ static PackedRun run_of(unsigned runs, int index) {
+    return __builtin_bit_cast(PackedRun, element_at<16>(runs + index * static_cast<int>(sizeof(PackedRun))));
   }
 
   __device__ static void put_run(PackedRun* runs, int index, const PackedRun& run) {
@@ -142,11 +151,12 @@ struct PackedCopy {
   // A run of the source whose accesses would reach over the ends of its memory is marked: it is read by elements.
   static constexpr int kAlone = 1 << 30;
 
-  __device__ void place_src_runs(const Placed& tile) const {
+  // Whether one of them is marked.
+  __device__ bool place_src_runs(const Placed& tile) const {
     const auto begin = reinterpret_cast<unsigned long long>(params.src_begin);
     const auto end = reinterpret_cast<unsigned long long>(params.src_end);
     int count = kSize;
-    bool is_empty = false;
+    bool is_empty = false, is_alone = false;
 #pragma unroll
     for (int m = 0; m < kMostModes; ++m) {
       if (m >= params.rank) break;
@@ -154,7 +164,7 @@ struct PackedCopy {
       if (params.mode[m].in_src_run) count += (tile.end[m] - 1) * params.mode[m].shared;
     }
     for (int i = threadIdx.x; i < params.src_run_count; i += kThreads) {
-      PackedRun run{tile.src, params.image + static_cast<int>(tile.src & (kPut - 1)) + kRead, count};
+      PackedRun run{tile.src, params.image + static_cast<int>(tile.src & (params.put - 1)) + kRead, count};
       int rest = i;
       bool is_inside = !is_empty;
 #pragma unroll 1
@@ -168,15 +178,16 @@ struct PackedCopy {
         run.shared += at * params.mode[m].shared;
       }
       const auto last = (run.address + count + kRead - 1) & -kRead;
-      if (kSize < kRead && ((run.address & -kRead) < begin || last > end)) run.shared |= kAlone;
+      if (kSize < kRead && ((run.address & -kRead) < begin || last > end)) run.shared |= kAlone, is_alone = true;
       if (!is_inside) run.count = 0;
       put_run(src_runs(), i, run);
     }
+    return is_alone;
   }
 
   __device__ void place_dst_runs(const Placed& tile) const {
     for (int i = threadIdx.x; i < params.dst_run_count; i += kThreads) {
-      PackedRun run{tile.dst, params.image + static_cast<int>(tile.src & (kPut - 1)) + kRead, 1};
+      PackedRun run{tile.dst, params.image + static_cast<int>(tile.src & (params.put - 1)) + kRead, 1};
       int rest = i;
       bool is_inside = true;
 #pragma unroll
@@ -198,42 +209,44 @@ struct PackedCopy {
     }
   }
 
+  // kAtEnds: whether some run of the tile is marked.
+  template <bool kAtEnds>
   __device__ void load() const {
     const int words = params.src_words.divisor, all = params.src_run_count * words;
     // Lanes begin with different parts of what they have read, so that they do not meet in a bank.
-    const int turn = static_cast<int>(threadIdx.x / 8) % kPuts;
-    int part[kPuts];
-#pragma unroll
-    for (int j = 0; j < kPuts; ++j) part[j] = (j + turn) % kPuts * kPut;
+    int turn = static_cast<int>(threadIdx.x / 8) % kPuts * kPut;
+    asm volatile("" : "+r"(turn));
+    const unsigned runs = at(params.src_runs), image = at(0);
 #pragma unroll 1
     for (int begin = threadIdx.x; begin < all; begin += kReads * kThreads) {
       Vector<unsigned, 4> read[kReads];
-      int to[kReads];
+      unsigned to[kReads];  // 0, where a table lies: nothing is read
 #pragma unroll
       for (int k = 0; k < kReads; ++k) {
-        const int i = begin + k * kThreads;
-        to[k] = 0;
-        if (i >= all) continue;
+        // Without a branch: beyond the last one, the last one is looked up.
+        const int slot = begin + k * kThreads, i = slot < all ? slot : all - 1;
         const int index = params.src_words.divide(i);
-        const PackedRun run = run_of(src_runs(), index);
+        const PackedRun run = run_of(runs, index);
         const int gap = static_cast<int>(run.address) & (kRead - 1);
         const int first = (i - index * words) * kRead - gap;  // bytes from the run's begin
-        if (first >= run.count) continue;
-        if (kSize < kRead && run.shared & kAlone) {
-          load_elements(run, first);
-          continue;
+        to[k] = slot < all && first < run.count ? image + run.shared + first : 0;
+        if (kAtEnds && run.shared & kAlone) {
+          if (to[k] != 0) load_elements(run, first);
+          to[k] = 0;
         }
-        to[k] = run.shared + first;
-        read[k] = load_global<unsigned, 4>(reinterpret_cast<const unsigned*>(run.address + first));
+        if (to[k] != 0) read[k] = load_global<unsigned, 4>(reinterpret_cast<const unsigned*>(run.address + first));
+      }
+      if (params.put == kRead) {
+#pragma unroll
+        for (int k = 0; k < kReads; ++k) put_if<kRead>(to[k] != 0, to[k], __builtin_bit_cast(uint4, read[k]));
+        continue;
       }
 #pragma unroll
       for (int k = 0; k < kReads; ++k) {
-        if (to[k] == 0) continue;
-        const auto parts = __builtin_bit_cast(Parts, turned<kPut>(read[k], turn * kPut));
+        const auto parts = __builtin_bit_cast(Parts, turned<kPut>(read[k], turn));
 #pragma unroll
         for (int j = 0; j < kPuts; ++j) {
-          store_shared(reinterpret_cast<Element<kPut>*>(shared + to[k] + part[j]),
-                       Vector<Element<kPut>, 1>{parts.at[j]});
+          put_if<kPut>(to[k] != 0, to[k] + ((j * kPut + turn) & (kRead - 1)), parts.at[j]);
         }
       }
     }
@@ -251,10 +264,11 @@ struct PackedCopy {
   __device__ void store() const {
     const int words = params.dst_words.divisor, all = params.dst_run_count * words;
     const int period = params.mode[0].tile.divisor, along = params.mode[0].shared;
-    const auto image = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const unsigned image = at(0), runs = at(params.dst_runs), column_table = at(params.columns);
     // Lanes begin with different elements of their words, so that they do not meet in a bank: those that 32 lanes take
     // at once are different modulo 32.
-    const int turn = kStore >= 4 ? static_cast<int>(threadIdx.x % 32) * kCount / 32 : 0;
+    int turn = kStore >= 4 ? static_cast<int>(threadIdx.x % 32) * kCount / 32 : 0;
+    asm volatile("" : "+r"(turn));
     int step[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
@@ -264,7 +278,7 @@ struct PackedCopy {
 #pragma unroll 1
     for (int i = threadIdx.x; i < all; i += kThreads) {
       const int index = params.dst_words.divide(i);
-      const PackedRun run = run_of(dst_runs(), index);
+      const PackedRun run = run_of(runs, index);
       const int gap = (static_cast<int>(run.address) & (kStore - 1)) / kSize;
       const int first = (i - index * words) * kCount - gap;  // elements from the run's begin
       if (first >= run.count) continue;
@@ -275,8 +289,9 @@ struct PackedCopy {
         for (int k = 0; k < kCount; ++k) elements.at[k] = element_at<kSize>(here + step[k]);
       } else {  // a word has elements of two columns at most
         const int column = params.mode[0].tile.divide(first + period), row = first + period - column * period;
-        const unsigned here = image + run.shared + row * along + columns()[column];
-        const unsigned next = image + run.shared + (row - period) * along + columns()[column + 1];
+        const unsigned entry = column_table + column * static_cast<int>(sizeof(int)), begin = image + run.shared;
+        const unsigned here = begin + row * along + element_at<4>(entry);
+        const unsigned next = begin + (row - period) * along + element_at<4>(entry + sizeof(int));
         const int end = (period - row) * along;
 #pragma unroll
         for (int k = 0; k < kCount; ++k) {
@@ -324,13 +339,17 @@ struct PackedCopy {
     for (int k = 0; k < params.tiles_of_cta; ++k) {
       const int tile = blockIdx.x * params.tiles_of_cta + k;
       if (tile >= params.tiles) break;
+      bool is_alone = false;
       if (threadIdx.x < params.src_run_count || threadIdx.x < params.dst_run_count) {
         const Placed placed = place(tile);
-        place_src_runs(placed);
+        is_alone = place_src_runs(placed);
         place_dst_runs(placed);
       }
-      __syncthreads();
-      load();
+      if (__syncthreads_or(is_alone)) {
+        load<true>();
+      } else {
+        load<false>();
+      }
       __syncthreads();
       store();
       __syncthreads();

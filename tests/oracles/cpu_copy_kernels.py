@@ -23,6 +23,15 @@ static void ld_shared_v2_b32(unsigned& x, unsigned& y, unsigned from) {
 }
 static void ld_shared_b32(unsigned& x, unsigned from) { ld_shared(&x, from, 4); }
 static void ld_shared_b16(unsigned short& x, unsigned from) { ld_shared(&x, from, 2); }
+template <class... Words> static void put(int made, unsigned to, Words... word) {
+  const unsigned words[] = {word...};
+  if (made) st(shared_memory + to, words, sizeof words);
+}
+static void if_st_shared_v4_b32(int made, unsigned to, unsigned x, unsigned y, unsigned z, unsigned w) {
+  put(made, to, x, y, z, w);
+}
+static void if_st_shared_v2_b32(int made, unsigned to, unsigned x, unsigned y) { put(made, to, x, y); }
+static void if_st_shared_b32(int made, unsigned to, unsigned x) { put(made, to, x); }
 static void ld_shared_u8(unsigned& x, unsigned from) { x = 0, ld_shared(&x, from, 1); }
 }  // namespace ptx
 #include "tiled_copy.cuh"

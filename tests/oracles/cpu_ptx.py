@@ -74,6 +74,7 @@ struct Fiber {
   ucontext_t context;
   std::unique_ptr<char[]> stack{new char[1 << 16]};
   bool done = false;
+  unsigned votes = 0;  // that it has taken part in
   std::vector<std::vector<Copy>> groups{{}};
 };
 static ucontext_t scheduler;
@@ -81,6 +82,15 @@ static std::vector<Fiber> fibers;
 static Fiber* running;
 static void (*body)();
 static void __syncthreads() { swapcontext(&running->context, &scheduler); }
+// Three counts: this vote's, the last one's, which others may not have read yet, and the next one's, which is empty.
+static int votes[3];
+static int __syncthreads_or(int vote) {
+  const unsigned now = running->votes++;
+  votes[now % 3] |= vote;
+  __syncthreads();
+  votes[(now + 2) % 3] = 0;
+  return votes[now % 3];
+}
 static void fiber_main() {
   body();
   running->done = true;
@@ -91,9 +101,11 @@ static bool run_cta(unsigned threads, void (*each)()) {
   body = each;
   std::memset(shared_memory, 0xff, sizeof shared_memory);
   if (fibers.size() < threads) fibers.resize(threads);
+  votes[0] = votes[1] = votes[2] = 0;
   for (unsigned i = 0; i < threads; ++i) {
     Fiber& fiber = fibers[i];
     fiber.done = false;
+    fiber.votes = 0;
     fiber.groups.assign(1, {});
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();

@@ -16,7 +16,10 @@ def walk_packed(plan, src, dst, memory):
     p, tile, walk = plan.problem, packed_of_plan(plan), Walk()
     size, store, rank = tile.bytes, plan.store_vector * p.element_bytes, len(tile.tile)
     src, dst = src + p.src_offset * p.element_bytes, dst + p.dst_offset * p.element_bytes
-    count, put, puts = store // size, max(size, 4), READ // max(size, 4)
+    count, put = store // size, max(size, 4)
+    if all((tile.shared[i] - tile.src[i]) % READ == 0 for i in tile.run_modes):
+        put = READ
+    puts = READ // put
     image, tables = tile.image(store)[0], tile.tables
     run, runs, *others = plan._grid()
     # Tiles in the order in which CTAs take them: a stretch along mode 0, then the other modes, then the next stretch.
@@ -62,10 +65,14 @@ def walk_packed(plan, src, dst, memory):
             length = size + sum((e - 1) * d for e, d, x in zip(end, tile.shared, tile.in_run, strict=True) if x)
             words = tile.src_words
             sources = runs_of(tile.run_modes, tile.src, at[0], 0)
-            for i in range(len(sources) * words):
+            reads = len(sources) * words
+            for begin, n, t in itertools.product(range(0, reads, 4 * THREADS), range(4), range(THREADS)):
+                if begin + t < reads:  # beyond the last one, the last one is looked up
+                    index = min(begin + n * THREADS + t, reads - 1) // words
+                    walk.access("look up runs", "shared", "load", 16, (*place, begin, n), t, tables[0] + 16 * index)
+            for i in range(reads):
                 t, turn = i % THREADS, (*place, "load", i // THREADS)
                 address, shared, inside = sources[i // words]
-                walk.access("look up runs", "shared", "load", 16, turn, t, tables[0] + 16 * (i // words))
                 first = i % words * READ - address % READ
                 if not inside or first >= length:
                     continue

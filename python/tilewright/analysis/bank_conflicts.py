@@ -48,6 +48,19 @@ def wavefronts(smem: Any, tv: Any, vector: int, group: int, element_bytes: int) 
     )
 
 
+def take_wavefronts(smem: Any, tv: Any, width: int, element_bytes: int) -> int:
+    """The wavefronts in which its first warp takes out its first value, with those that follow it, `width` elements.
+
+    >>> from tilewright import cute
+    >>> column = cute.make_layout((32, 1), stride=(cute.E(1), 0 * cute.E(0)))
+    >>> take_wavefronts(cute.make_layout((32, 32)), column, 1, 4)
+    32
+    """
+    lanes = range(min(WARP, int(_core.size(tv, mode=[0]))))
+    addresses = [int(smem(coordinate(tv, lane, 0, smem))) * element_bytes for lane in lanes]
+    return wavefronts_of(addresses, width * element_bytes)
+
+
 def coordinate(tv: Any, thread: int, value: int, like: Any) -> Any:
     """The coordinate of a thread's value in the profile of another layout, whose trailing modes it may leave at 0."""
     c = tv(thread, value)

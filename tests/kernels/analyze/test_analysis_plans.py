@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from packed_walk import walk_packed
 from plan_walk import WALKS, predicted, walk_copy
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
 from tilewright.devices import H200
+from tilewright.kernels.copy.packing import packed_copy
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.layouts import SimtTile
@@ -82,6 +84,38 @@ def test_copies_are_walked(name):
     assert found == walk_copy(plan, a.address, b.address, a.reach())
     stored = sum(x["useful"] for (what, _), x in found.items() if what.startswith("store"))
     assert stored == dst.nbytes  # each element once
+
+
+def permuted(shape, axes, dtype, offset=0):
+    return array(shape, dtype, offset).transpose(axes), array(tuple(shape[i] for i in axes), dtype)
+
+
+PACKED = {
+    "bytes": lambda: permuted((75, 88, 31), (1, 2, 0), np.int8),
+    "bytes of 5 modes": lambda: permuted((7, 5, 12, 6, 33), (2, 3, 1, 4, 0), np.int8, 3),
+    "pairs of bytes": lambda: permuted((8, 16, 9, 14, 6), (0, 2, 3, 1, 4), np.int8),
+    "halves": lambda: permuted((41, 9, 70), (2, 1, 0), np.float16, 2),
+    "floats": lambda: permuted((70, 6, 50), (2, 0, 1), np.float32),
+    "doubles": lambda: permuted((9, 37, 21), (1, 2, 0), np.float64, 8),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("apart", [0, 8])
+def test_packed_copies_are_walked(name, apart):
+    """`apart`: bytes by which runs lie further apart in shared memory: 16 bytes are no longer put in at once."""
+    src, dst = PACKED[name]()
+    plan, a, b = kernels.tiled_copy.plan(src, dst).fit(src, dst)
+    plan = packed_copy(plan.problem, *(x.address & -x.address for x in (a, b)))
+    if apart:
+        strides = plan.smem.stride
+        farthest = strides.index(max(strides))
+        moved = [d + (i == farthest) * apart // src.itemsize for i, d in enumerate(strides)]
+        plan = plan.replace(smem=cute.make_layout(plan.tile, stride=tuple(moved)))
+    plan.require(a.address, b.address)
+    found = predicted(kernel_of(plan).accesses(plan, (a.address, b.address)).instructions)
+    assert found == walk_packed(plan, a.address, b.address, a.reach())
+    assert sum(x["useful"] for (what, _), x in found.items() if what.startswith("store")) == dst.nbytes
 
 
 def simt(m, n, k, dtype=Float32, align=(16, 16, 16), tile=None, **options):

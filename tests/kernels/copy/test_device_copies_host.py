@@ -62,7 +62,7 @@ def assert_plans_copy(runs, folder):
 
 def test_kernels_copy(tmp_path):
     plans = assert_kernels_copy(problems(), tmp_path)
-    assert {plan.kernel for plan in plans} == {"direct", "staged"}
+    assert {plan.kernel for plan in plans} == {"direct", "staged", "packed"}
     assert {plan.dst_shift > 0 for plan in plans} == {plan.src_aligned for plan in plans} == {True, False}
     assert {plan.is_async for plan in plans} == {True, False}
 
@@ -114,6 +114,14 @@ def packed_plan(src, dst):
     return found
 
 
+def apart(plan, tile):
+    """The same, whose runs lie in shared memory as in memory modulo 4 or 8 bytes only, and not modulo 16."""
+    farthest = max(tile.run_modes, key=lambda i: tile.shared[i])
+    strides = [*(plan.smem.stride if isinstance(plan.smem.stride, tuple) else (plan.smem.stride,))]
+    strides[farthest] += max(tile.bytes, 4) // plan.problem.element_bytes
+    return plan.replace(smem=cute.make_layout(plan.tile, stride=tuple(strides)))
+
+
 def packed_runs(cases):
     """(tensors, packed plan), also with several tiles for a CTA, in short stretches."""
     torch.manual_seed(0)
@@ -122,6 +130,9 @@ def packed_runs(cases):
         plan = packed_plan(*tensors[:2])
         if plan is not None:
             yield tensors, plan
+            tile = packed_of_plan(plan)
+            if number % 2 and tile.run_modes:
+                yield tensors, apart(plan, tile)
             if number % 3 == 0:
                 yield tensors, plan.replace(tiles_in_run=2, tiles_of_cta=3)
 
@@ -146,6 +157,7 @@ def test_packed_kernels_copy(tmp_path):
     sizes = {(x.problem.element_bytes * x.smem_load, x.problem.element_bytes * x.store_vector) for x in plans}
     assert sizes >= {(1, 2), (1, 4), (1, 8), (1, 16), (2, 16), (4, 16), (8, 16)}
     packed = [packed_of_plan(plan) for plan in plans]
+    assert {(max(x.bytes, 4), x.put) for x in packed} >= {(4, 4), (8, 8), (4, 16), (8, 16)}
     assert {x.columns > 1 for x in packed} == {x.src_runs > 1 for x in packed} == {x.dst_runs > 1 for x in packed}
     assert any(max(x.tiles) > 1 for x in plans)
 

@@ -12,10 +12,11 @@ from copy_plans import aligned, instantiations, permuted, plan_of_layouts, row_m
 from tilewright import cute, kernels
 from tilewright.kernels.common.params import fast_divisor
 from tilewright.kernels.copy.choose import copy_by_rows
-from tilewright.kernels.copy.cost import Cost, cost_of_packed, cost_of_rows
+from tilewright.kernels.copy.cost import Cost, cost_of_packed
 from tilewright.kernels.copy.numbers import PACKED
 from tilewright.kernels.copy.packed import MAX_MODES, MOST, packed_of_plan, small_divisor
 from tilewright.kernels.copy.packing import choose_packing, packed_copy
+from tilewright.kernels.copy.rows_cost import cost_of_rows
 
 L = cute.parse
 PLANS = {name: plan for name, plan in instantiations() if plan.kernel == "packed"}
@@ -111,12 +112,17 @@ def test_runs_with_gaps_are_read_as_they_are():
 
 
 def test_the_model():
-    """What is narrow, conflicts, has few tiles or a program that is too long takes longer."""
+    """What is narrow, conflicts, waits, has few tiles or a long program takes longer."""
     tile = packed_of_plan(PLANS["packed, 5 modes, 8-bit"])
-    times = [cost_of_packed(tile, store, conflicts, 1).clocks for store, conflicts in ((16, 1), (16, 4), (4, 4))]
+    times = [cost_of_packed(tile, store, conflicts, 1, 32768).clocks for store, conflicts in ((16, 1), (16, 4), (4, 4))]
     assert times == sorted(times)
     base = Cost(1e8, 1e6, 1e6, 1000)
-    for worse in (base._replace(ctas=100), base._replace(program=20 * PACKED.program), base._replace(sectors=2e8)):
+    for worse in (
+        base._replace(ctas=100),
+        base._replace(program=20_000),
+        base._replace(waits=1e4),
+        base._replace(sectors=2e8),
+    ):
         assert worse.clocks > base.clocks
     assert base._replace(ctas=133).clocks > 1.9 * base._replace(ctas=132).clocks  # one has two
 
@@ -159,7 +165,7 @@ def test_parameters(name):
     assert rest[11:14] == (tile.src_runs, tile.dst_runs, tile.columns)
     assert rest[14:18] == (*tile.tables, tile.image(store)[0])
     assert rest[18 : 18 + len(tile.run_modes)] == tile.run_modes
-    assert rest[26] == len(tile.run_modes)
+    assert rest[26:28] == (len(tile.run_modes), tile.put)
 
 
 def test_sizes_share_a_kernel():
@@ -200,8 +206,14 @@ CHANGES = [
     (lambda p: p.replace(tile=(70, 2, 50)), r"which has not the shape of the tile \(70,2,50\)"),
     (lambda p: p.replace(smem=L("((8,6),2,50):((110,880),50,1)")), "needs one plain mode for each mode of the tile"),
     (lambda p: p.replace(smem=L("(48,2):(110,50)")), "needs one plain mode for each mode of the tile"),
-    (lambda p: p.replace(smem=L("(48,2,50):(104,50,1)")), "begin 208 bytes apart, but each needs 200 and 15 more"),
-    (lambda p: p.replace(smem=L("(48,2,50):(111,50,1)")), "differs from that of src, .* by no multiple of the 4 bytes"),
+    (
+        lambda p: p.replace(tile=(48, 2, 50), smem=L("(48,2,50):(104,50,1)")),
+        "begin 208 bytes apart, but each needs 200 and 15 more",
+    ),
+    (
+        lambda p: p.replace(tile=(48, 2, 50), smem=L("(48,2,50):(111,50,1)")),
+        "differs from that of src, .* by no multiple of the 4 bytes",
+    ),
     (
         lambda p: p.replace(tile=(4, 2, 50), smem=L("(4,2,50):(110,50,1)")),
         r"a word of dst has 8 elements, but the tile \(4,2,50\) has only 4",

@@ -7,7 +7,7 @@ along the source's mode and written along the destination's, both by wide access
 bank conflicts. So does a source that has small steps along another mode than the destination's. Rows that begin at any
 address are realigned on the way, where that takes fewer instructions (rows.py); short ones are in one tile as a whole.
 Where not all accesses are as wide as they can be, a tile over several modes may be faster ("packed", packing.py): the
-model of cost.py says so.
+model of cost.py says how long either takes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import math
 from typing import Any
 
 from tilewright import _core
-from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
+from tilewright.analysis.bank_conflicts import take_wavefronts, wavefronts
 from tilewright.devices import H200
-from tilewright.kernels.copy.cost import cost_of_rows
-from tilewright.kernels.copy.numbers import NUMBERS
+from tilewright.kernels.copy.numbers import COST, NUMBERS
 from tilewright.kernels.copy.packing import choose_packing, packed_plan, tiles_in_run
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CopyProblem
-from tilewright.kernels.copy.rows import CLEARLY, WORD, Accesses, loads, moves, stores
+from tilewright.kernels.copy.rows import WORD, Accesses, loads, moves, stores
+from tilewright.kernels.copy.rows_cost import cost_of_rows
 
 ACCESS = 16  # bytes of the widest access
 SECTOR = 32  # bytes that the memory moves at least
@@ -37,7 +37,7 @@ def choose_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPla
     if math.prod(problem.extents) * problem.element_bytes < NUMBERS.large or _is_wide(plan):
         return plan
     packing = choose_packing(problem, src_align, dst_align)
-    if packing is None or packing.cost.clocks >= CLEARLY * cost_of_rows(plan).clocks:
+    if packing is None or packing.cost.seconds >= COST.clearly * cost_of_rows(plan).seconds:
         return plan
     return packed_plan(problem, packing)
 
@@ -316,12 +316,6 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
     )  # fmt: skip
 
 
-def _column_wavefronts(smem: Any, tv: Any, width: int, size: int) -> int:
-    """The wavefronts in which the first warp takes out its first value, with `width` neighbours."""
-    lanes = range(min(32, int(_core.size(tv, mode=[0]))))
-    return wavefronts_of([int(smem(coordinate(tv, lane, 0, smem))) * size for lane in lanes], width * size)
-
-
 def _compact(extents: list[int], order: list[int], pad: int) -> Any:
     """Compact in the given order of modes, with padding behind each row of the first mode."""
     strides = [0] * len(extents)
@@ -366,7 +360,7 @@ def _shared_layout(
         layout, vector = candidate
         put, take = (
             wavefronts(layout, load_tv, load_vector, vector, size),
-            _column_wavefronts(layout, store_tv, width, size),
+            take_wavefronts(layout, store_tv, width, size),
         )
         if is_short:
             return put / load_vector + take / width + 1 / vector  # of an element, with what it takes to put it in

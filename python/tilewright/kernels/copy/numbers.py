@@ -27,13 +27,14 @@ class CopyNumbers(Section):
 
 
 class PackedNumbers(Section):
-    """Tiles over several modes, and the model by which they are chosen: PACKED_COPY says what each number is."""
+    """Tiles over several modes, and what they execute: PACKED_COPY says what each number is."""
 
     SECTION: ClassVar[str] = "PACKED_COPY"
     runs: tuple[int, ...]
     least: int
     most: int
     read: float
+    read_apart: float
     word: float
     element: float
     column: float
@@ -42,18 +43,30 @@ class PackedNumbers(Section):
     entry: float
     place: float
     tile: float
+    usual: float
+    many: int
+    again: int
+
+
+class CostNumbers(Section):
+    """How fast a device does what a copy costs: COPY_COST says what each number is."""
+
+    SECTION: ClassVar[str] = "COPY_COST"
     bytes: float
     instructions: float
     wavefronts: float
     hidden: float
     clock: float
     launch: float
-    program: float
+    fetch: float
     resident: float
-    usual: float
-    many: int
-    again: int
+    rows: float
+    tile: float
+    step: float
+    element: float
+    clearly: float
 
 
 NUMBERS = CopyNumbers.of(H200)  # a copy's plan is the same on every device
 PACKED = PackedNumbers.of(H200)
+COST = CostNumbers.of(H200)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 READ = 16  # bytes of an access of the source
 MAX_MODES = 8
 THREADS = 256
+WORD = 4  # bytes that are put into shared memory at once at least
 RUN, COLUMN = 16, 4  # bytes of an entry of the tables in shared memory
 MOST = 1 << 15  # elements and bytes that the kernel's divisions by constants are exact for
 
@@ -50,7 +51,8 @@ class Packed(NamedTuple):
     @property
     def put(self) -> int:
         """The bytes that are put into shared memory at once: modulo them, runs lie there as in memory."""
-        return max(self.bytes, 4)
+        apart = (self.shared[i] - self.src[i] for i in self.run_modes)
+        return READ if all(d % READ == 0 for d in apart) else max(self.bytes, WORD)
 
     @property
     def src_runs(self) -> int:
@@ -169,7 +171,7 @@ def packed_params(plan: CopyPlan, src: int, dst: int, memory: tuple[int, int], g
         struct.pack(
             f"<3IiIiI11i{MAX_MODES}iii", *fast_divisor(grid[0]), *words, math.prod(grid), plan.tiles_of_cta, rank,
             tile.dst_run_modes, *counts, *tile.tables,
-            tile.image(store)[0], *modes, len(tile.run_modes), 0,
+            tile.image(store)[0], *modes, len(tile.run_modes), tile.put,
         )
     )  # fmt: skip
     return b"".join(parts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.analysis.totals.totals import Tally
-from tilewright.kernels.copy.packed import COLUMN, READ, RUN, Packed, packed_of_plan
+from tilewright.kernels.copy.packed import COLUMN, READ, RUN, THREADS, Packed, packed_of_plan
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals.totals import Booleans, Integers, Residues
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["packed_tallies"]
 
 LINE, WARP = 128, 32
+READS = 4  # accesses of a thread that are under way before it waits for the first
 
 
 class Tiles(NamedTuple):
@@ -148,7 +149,10 @@ class _Counted:
         length = tile.bytes + sum((e - 1) * d for e, d, x in zip(end, tile.shared, tile.in_run, strict=True) if x)
         slot = np.arange(tile.src_runs * tile.src_words)
         run = slot // tile.src_words
-        _add(self.look, tile.tables[0] + RUN * run, np.ones(len(slot), bool), {0: tiles})
+        # A thread looks up READS of them together, beyond the last one this one.
+        together = np.arange(-(-len(slot) // (READS * THREADS)) * READS * THREADS).reshape(-1, READS, THREADS)
+        asked, active = np.broadcast_arrays(np.minimum(together, len(slot) - 1), together[:, :1] < len(slot))
+        _add(self.look, tile.tables[0] + RUN * (asked // tile.src_words).ravel(), active.ravel(), {0: tiles})
         first = slot % tile.src_words * READ - address[run] % READ
         active = inside[run] & (first < length)
         alone = np.zeros(len(slot), bool)

@@ -60,7 +60,8 @@ def fastest(problem: CopyProblem, found: list[Packing]) -> list[Packing]:
         return []
     best = min(found, key=lambda x: x.cost.clocks)
     lanes = _lanes(best.packed.tile, best.store // best.packed.bytes)
-    apart = [x for step in range(STEPS) if (x := _packing(problem, best.tile, best.unit, step, lanes)) is not None]
+    steps = itertools.product((READ, max(best.packed.bytes, WORD)), range(STEPS))
+    apart = [x for step in steps if (x := _packing(problem, best.tile, best.unit, *step, lanes)) is not None]
     return [min(apart, key=lambda x: x.cost.clocks, default=best)]
 
 
@@ -73,7 +74,7 @@ def cost_of_plan(plan: CopyPlan) -> Cost:
     """What a packed plan costs."""
     packed, store = packed_of_plan(plan), plan.store_vector * plan.problem.element_bytes
     conflicts = _conflicts(packed, _lanes(packed.tile, store // packed.bytes))
-    return cost_of_packed(packed, store, conflicts, plan.tiles_of_cta)
+    return cost_of_packed(packed, store, conflicts, plan.tiles_of_cta, packed.image(store)[1])
 
 
 def packed_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan | None:
@@ -168,14 +169,13 @@ def _tile(problem: CopyProblem, src: int, dst: int, unit: int) -> tuple[int, ...
 
 
 def _packing(
-    problem: CopyProblem, tile: tuple[int, ...], unit: int, step: int = 0, lanes: list[tuple[int, ...]] | None = None
-) -> Packing | None:
-    """A tile whose runs lie `step` accesses further apart in shared memory than they must, and the wavefronts in which
-    `lanes` take elements from it. None where it is too large for shared memory."""
-    size = problem.element_bytes
-    put = max(size * unit, WORD)
-    extra = step * put
-    shared = _strides(problem, tile, put, extra)
+    problem: CopyProblem, tile: tuple[int, ...], unit: int, put: int = READ, step: int = 0,
+    lanes: list[tuple[int, ...]] | None = None,
+) -> Packing | None:  # fmt: skip
+    """A tile whose runs lie in shared memory as in memory modulo `put` bytes, so many times `step` further apart than
+    they must, and the wavefronts in which `lanes` take elements from it. None where it is too large for shared
+    memory."""
+    shared = _strides(problem, tile, put, step * put)
     packed = packed_of(problem, tile, shared, unit)
     store = READ
     while store // packed.bytes > packed.tile[0]:
@@ -186,7 +186,7 @@ def _packing(
     conflicts = PACKED.usual if lanes is None else _conflicts(packed, lanes)
     tiles = math.prod(-(-e // t) for e, t in zip(problem.extents, tile, strict=True))
     tiles_of_cta = min(max(tiles // PACKED.many, 1), PACKED.again if packed.columns > COLUMNS else 1)
-    cost = cost_of_packed(packed, store, conflicts, tiles_of_cta)
+    cost = cost_of_packed(packed, store, conflicts, tiles_of_cta, end)
     return Packing(tile, shared, packed, unit, store, tiles_of_cta, cost)
 
 

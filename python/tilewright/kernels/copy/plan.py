@@ -220,11 +220,12 @@ class CopyPlan(PlanValue):
 
         It prints as a table, the chosen plan first and marked with ">", then the others by their times. Its rows have
         `plan`, `moved`, `seconds`, `bound` and `cost`. `moved` are the bytes of the sectors that are moved, as a
-        multiple of those that are copied. The bound is what would save most of the time if it took none: "memory",
-        "instructions", "shared memory", "last wave" (multiprocessors without a CTA), "launch";
-        `cost.without(bound)` is the time without it. Copies of less than 128 KiB, and those all of whose accesses have
-        16 bytes, are chosen without a look at the times; others are packed where that takes clearly less. A plan that
-        is none of the candidates is listed with them.
+        multiple of those that are copied, on average of the L2 and the memory. The bound is what would save most of the
+        time if it took none: "memory", "instructions", "shared memory", "waiting" (of CTAs for their memory), "last
+        wave" (multiprocessors without a CTA), "launch", "first instructions" (of a long program); `cost.without(bound)`
+        is the time without it. Copies of less than 128 KiB, and those all of whose accesses have 16 bytes, are chosen
+        without a look at the times; others are packed where that takes less than 90 % of the time. A plan that is none
+        of the candidates is listed with them.
 
         >>> import numpy
         >>> from tilewright import kernels

@@ -9,9 +9,10 @@ from tilewright.cute.int_tuple import text
 from tilewright.devices import H200
 from tilewright.kernels.common.why import Candidate, Why
 from tilewright.kernels.copy.choose import copy_by_rows
-from tilewright.kernels.copy.cost import Cost, cost_of_rows
+from tilewright.kernels.copy.cost import Cost
 from tilewright.kernels.copy.packing import cost_of_plan, fastest, packed_plan, packings
 from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.rows_cost import cost_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

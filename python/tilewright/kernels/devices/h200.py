@@ -347,15 +347,15 @@ COPY = {
     "pads": ((1, 2, 4, 8, 16), (1, 2, 3, 4, 6, 8, 12, 16, 20)),  # elements behind rows of shared memory; for short rows
 }
 
-# Copies whose tiles cover several modes, and the clocks that copies take on a multiprocessor. Instructions were counted
-# in the machine code for sm_90a on 2026-11-29; the rates were fitted to benchmarks/results/copy_random-2026-11-29.md.
+# Copies whose tiles cover several modes. Instructions were counted in the machine code for sm_90a on 2026-11-29.
 PACKED_COPY = {
     "runs": (64, 128, 256, 512),  # bytes that are to lie together in the source and in the destination
     "least": 12288,  # bytes of a tile that is enlarged up to here
     "most": 45056,  # bytes of shared memory
     # Instructions of a warp:
-    "read": 54.0,  # for 16 bytes a thread of the source
-    "word": 44.0,  # for a word of the destination, but for its elements:
+    "read": 22.0,  # for 16 bytes a thread of the source
+    "read_apart": 38.0,  # where they are put into shared memory by several accesses
+    "word": 36.0,  # for a word of the destination, but for its elements:
     "element": 2.75,  # each of them,
     "column": 3.0,  # and besides where a run has several columns
     "turn": {1: 12.0, 2: 12.0, 4: 8.0, 8: 4.0, 16: 0.0},  # to bring elements into order, by their bytes
@@ -363,17 +363,27 @@ PACKED_COPY = {
     "entry": 120.0,  # for a run of either side
     "place": 40.0,  # for a column
     "tile": 600.0,  # for a tile, all warps together
-    # Of a multiprocessor in a clock:
-    "bytes": 23.0,  # of the memory's sectors
-    "instructions": 3.4,  # of warps
-    "wavefronts": 0.7,  # of shared memory
-    "hidden": 0.5,  # of the shorter times that does not overlap with the longest one
-    # Of the device, fitted to 60 random copies of benchmarks/results/copy_random-2026-11-29.md: off by 19 %.
-    "clock": 1.78e9,  # clocks a second
-    "launch": 2.75e-6,  # seconds of a launch
-    "program": 4500.0,  # instructions that its cache holds
-    "resident": 4.0,  # CTAs that it has at once, from which on it does not matter that some have one more
     "usual": 1.5,  # wavefronts in which a warp takes an element of each of its words, before that is looked at
     "many": 2112,  # CTAs that are enough, so that each may have
     "again": 4,  # tiles one after another, if their runs have many columns
+}
+
+# The clocks of all copies, by which their plans are compared. Fitted to 799 plans of 169 random copies of three types.
+COPY_COST = {
+    # Of a multiprocessor in a clock:
+    "bytes": 23.3,  # of the memory's sectors
+    "instructions": 3.4,  # of warps
+    "wavefronts": 1.12,  # of shared memory and the L1
+    "hidden": 0.12,  # of the shorter times that does not overlap with the longest one
+    # Of the device:
+    "clock": 1.78e9,  # clocks a second
+    "launch": 1.87e-6,  # seconds of a launch
+    "fetch": 1.85,  # clocks until a multiprocessor has an instruction of the program for the first time
+    "resident": 4.0,  # CTAs that it has at once, from which on it does not matter that some have one more
+    # Clocks in which a CTA waits for its memory:
+    "rows": 475.0,  # of a direct or staged copy
+    "tile": 1300.0,  # for a tile of a packed one
+    "step": 2.8,  # for an instruction of each of its warps
+    "element": 400.0,  # for an element of the source that is read after another, at an end of the tensor
+    "clearly": 0.9,  # of the time of rows that a packed copy may take at most, if it is to be preferred
 }
