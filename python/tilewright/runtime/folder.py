@@ -42,7 +42,8 @@ def place() -> str | None:
     >>> place() != ""
     True
     """
-    return _place("TILEWRIGHT_CACHE_DIR", "XDG_CACHE_HOME", "~/.cache", "tilewright")
+    chosen, base = os.environ.get("TILEWRIGHT_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME", "")
+    return _place(chosen, base, "~/.cache", "tilewright")
 
 
 def devices_place() -> str | None:
@@ -54,7 +55,8 @@ def devices_place() -> str | None:
     >>> devices_place() != ""
     True
     """
-    return _place("TILEWRIGHT_DEVICES_DIR", "XDG_DATA_HOME", "~/.local/share", os.path.join("tilewright", "devices"))
+    chosen, base = os.environ.get("TILEWRIGHT_DEVICES_DIR"), os.environ.get("XDG_DATA_HOME", "")
+    return _place(chosen, base, "~/.local/share", os.path.join("tilewright", "devices"))
 
 
 def shared_places() -> tuple[str, ...]:
@@ -69,13 +71,11 @@ def shared_places() -> tuple[str, ...]:
     return tuple(os.path.expanduser(path) for path in chosen.split(os.pathsep) if path)
 
 
-def _place(variable: str, base_variable: str, usual: str, inside: str) -> str | None:
+def _place(chosen: str | None, base: str, usual: str, inside: str) -> str | None:
     if not IS_POSIX:
         return None
-    chosen = os.environ.get(variable)
     if chosen is not None:
         return os.path.expanduser(chosen) if chosen not in ("", "off") else None
-    base = os.environ.get(base_variable, "")
     if not os.path.isabs(base):  # so the XDG specification wants it
         base = os.path.expanduser(usual)
     return os.path.join(base, inside)
