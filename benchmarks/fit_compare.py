@@ -20,9 +20,9 @@ import torch
 import gemm
 import gemm_cases
 import gpu
-from fit_device import compile_all
 from tilewright import kernels
 from tilewright.devices import H200
+from tilewright.kernels.common.ahead import compile_ahead
 from tilewright.kernels.devices import file_of
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.operands import gemm_operands
@@ -99,7 +99,7 @@ def main() -> int:
             if own != h200:
                 found.append((case, own, h200))
         if not options.dry:
-            compile_all([plan for _, *plans in found for plan in plans], facts.arch)
+            compile_ahead([plan for _, *plans in found for plan in plans], facts.arch, "compiling")
         ratios = []
         for case, own, h200 in found:
             sets = gpu.sets_past_cache(case.bytes, options)

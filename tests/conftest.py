@@ -55,12 +55,16 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_run(tmp_path_factory):
-    """The disk cache is a folder of this run, one for all of its processes; the user's is left alone."""
+    """The disk cache is a folder of this run, one for all of its processes; the user's is left alone.
+
+    So are devices that the user has calibrated: plans are those of the package's numbers.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # a worker's folder lies in the one of the run
         folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_CACHE_DIR", str(folder / "kernels"))
+        patch.setenv("TILEWRIGHT_DEVICES_DIR", "off")
         yield
 
 

@@ -117,7 +117,9 @@ def _described(full: str, x: Any) -> str:
     if not inspect.isclass(x):
         body = markdown(x.__doc__)
         parts = [
-            _described(f"{full}.{name}", getattr(x, name)) for name in ("plan", "tune") if _is_ours(getattr(x, name, 0))
+            _described(f"{full}.{name}", getattr(x, name))
+            for name in ("plan", "tune", "calibrate")
+            if _is_ours(getattr(x, name, 0))
         ]
         return "\n\n".join((f"````{{py:function}} {full}{_signature(x)}\n\n{body}\n````", *parts))
     signature = "" if issubclass(x, (Enum, Exception)) else _signature(x)

@@ -20,6 +20,7 @@ usage: python -m tilewright demo [--svg FILE]
        python -m tilewright explore [--port N | --html FILE]
        python -m tilewright profile SCRIPT [ARGUMENT...]
        python -m tilewright doctor
+       python -m tilewright calibrate [--device N] [--seconds S] [--remove]
        python -m tilewright cache list
        python -m tilewright cache show KEY [--source | --ptx | --cubin FILE]
        python -m tilewright cache clear
@@ -43,6 +44,8 @@ profile
        run a script and list what each line of its kernels costs: sectors, wavefronts, bank conflicts, divergence
 doctor say what compiling and launching kernels needs, what of it is there, and which command mends the rest;
        exit status 0 if kernels can be compiled and launched, else 1
+calibrate
+       measure what plans of GEMMs are chosen by on the GPU that is here, and keep it for all later processes
 cache  list what has been compiled, show one program (the first digits of its key are enough): what it takes, its
        source, its PTX; --cubin FILE writes its machine code; clear removes everything; build compiles ahead, on all
        cores and without a GPU, what GEMMs of given sizes or the plans of a file need
@@ -135,6 +138,10 @@ def main(arguments: Sequence[str]) -> int:
             from tilewright.explore.command import layout_command
 
             return layout_command(arguments)
+        case ["calibrate", *rest]:
+            from tilewright.explore.calibrate import calibrate_command
+
+            return calibrate_command(rest)
         case ["cache", "build", *rest]:
             from tilewright.explore.cache_build import build_command
 

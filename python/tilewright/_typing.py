@@ -46,6 +46,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
+U = ParamSpec("U")
+V_co = TypeVar("V_co", covariant=True)
 
 
 class SupportsDLPack(Protocol):
@@ -79,12 +81,16 @@ class Planned(Launched[P, T_co], Protocol[P, T_co, Q, S_co]):
         """Makes the plan of a call."""
 
 
-class Tuned(Planned[P, T_co, Q, S_co], Protocol[P, T_co, Q, S_co, R]):
-    """One whose plans can be measured."""
+class Tuned(Planned[P, T_co, Q, S_co], Protocol[P, T_co, Q, S_co, R, U, V_co]):
+    """One whose plans can be measured, and the device by which they are chosen."""
 
     @property
     def tune(self) -> Callable[R, S_co]:
         """Makes the fastest plan of a call."""
+
+    @property
+    def calibrate(self) -> Callable[U, V_co]:
+        """Measures the device."""
 
 
 class GemmKeywords(TypedDict, total=False):

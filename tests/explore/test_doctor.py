@@ -14,8 +14,12 @@ import pytest
 from tilewright import cute, kernels
 from tilewright.__main__ import main
 from tilewright._core import cuda
+from tilewright.devices import H200
 from tilewright.explore import doctor as doctor_module
 from tilewright.explore.doctor import doctor
+from tilewright.kernels import devices
+from tilewright.kernels.common import calibration
+from tilewright.kernels.devices import origin
 from tilewright.runtime import compiler, discovery, nvrtc
 from tilewright.runtime.device import properties
 from tilewright.runtime.discovery import Library, Search
@@ -96,6 +100,7 @@ def test_all_is_well(machine):
     for line in (
         "driver         CUDA 13.1 (/lib/libcuda.so.1)",
         "device 1       NVIDIA H200, compute capability 9.0 (sm_90a), 132 multiprocessors, 141 GiB",
+        f"{'':14} numbers: {origin(H200)}",
         f"NVRTC          13.0 ({machine.tmp}/lib/libnvrtc.so.13; CUDA_HOME)",
         f"cache          {machine.tmp}/cache (not made yet)",
         "compiling      an empty kernel for sm_90a: 0 ms",
@@ -104,6 +109,36 @@ def test_all_is_well(machine):
         assert line in text.splitlines()
     assert len(machine.launched) == 2
     assert not (machine.tmp / "cache").exists()
+
+
+@pytest.fixture
+def calibrated(machine, monkeypatch):
+    """A folder for calibrations; a device without a file of its own."""
+    monkeypatch.setenv("TILEWRIGHT_DEVICES_DIR", str(machine.tmp / "devices"))
+    monkeypatch.setitem(DEVICE, "name", "NVIDIA GH200 480GB")
+    devices.forget()
+    yield machine.tmp / "devices"
+    devices.forget()
+
+
+def test_where_the_numbers_of_a_device_come_from(calibrated):
+    assert (
+        "\n               numbers: borrowed from NVIDIA H200 (h200.py); `tilewright calibrate` measures\n"
+        in examined(0)
+    )
+    facts = H200._replace(name=DEVICE["name"])
+    began = calibration.fingerprint({name: devices.packaged(name, facts) for name in calibration.SECTIONS})
+    path = calibration.write(facts.name, f"DEVICE = {facts.name!r}\nMEASURED = 'on a day'\nBEGAN_FROM = {began!r}\n")
+    devices.forget()
+    assert f"\n{'':14} numbers: calibrated on a day ({path})\n" in examined(0)
+    calibrated.chmod(0o777)
+    devices.forget()
+    text = examined(0)
+    assert "numbers: borrowed from NVIDIA H200" in text
+    assert (
+        f"to know: device 0: the calibration of NVIDIA GH200 480GB in {path} is not used: {calibrated} is writ" in text
+    )
+    assert "`tilewright calibrate` measures it again" in text
 
 
 WORKS = "works          layouts and their algebra, pictures, analyses\n"

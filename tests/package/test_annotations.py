@@ -32,7 +32,7 @@ def functions():
                         yield f"{name}.{method}", getattr(value, "__func__", value)
             elif callable(x):
                 yield name, x
-                for beside in ("plan", "tune"):
+                for beside in ("plan", "tune", "calibrate"):
                     if hasattr(x, beside):
                         yield f"{name}.{beside}", getattr(x, beside)
 
@@ -42,7 +42,8 @@ FUNCTIONS = dict(functions())
 
 def test_there_are_many():
     assert len(FUNCTIONS) > 100
-    assert {"gemm.plan", "gemm.tune", "tiled_copy.plan", "transpose", "visualize_tv", "matmul", "jit"} <= set(FUNCTIONS)
+    some = "gemm.plan gemm.tune gemm.calibrate tiled_copy.plan transpose visualize_tv matmul jit"
+    assert set(some.split()) <= set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -62,6 +63,7 @@ from tilewright import Float32, Int32, analysis, cute, kernels
 a = np.zeros((8, 8), np.float32)
 reveal_type(kernels.gemm.plan(a, a, stages=3))
 reveal_type(kernels.gemm.tune(a, a))
+reveal_type(kernels.gemm.calibrate(seconds=60))
 reveal_type(kernels.tiled_copy.plan(a, a))
 reveal_type(kernels.visualize_tv(a, cute.parse("8:1")))
 reveal_type(analysis.analyze(cute.parse("8:1"), Float32))
@@ -73,6 +75,7 @@ d: np.ndarray = kernels.transpose(a)
 e: int = kernels.permute(a, (1, 0))
 kernels.gemm(a, a, alfa=2)
 kernels.gemm.plan(a, a, stagess=2)
+kernels.gemm.calibrate(second=60)
 kernels.gemm(3, a)
 cute.copy(a, a)
 cute.make_tiled_mma(3)
@@ -86,8 +89,8 @@ def test_a_type_checker_knows_them(tmp_path):
     out, _, _ = mypy.run([str(file), "--cache-dir", str(tmp_path / "cache"), "--no-pretty"])
     lines = out.splitlines()
     revealed = [line.rpartition("Revealed type is ")[2].strip('"') for line in lines if "Revealed" in line]
-    ends = ("CompositeGemm", "CompositeGemm", "CopyPlan", "ThreadValues", "Analysis", "Tensor", "TensorSSA")
-    assert [each.rpartition(".")[2] for each in revealed] == list(ends)
+    ends = ["CompositeGemm"] * 2 + ["Calibrated]", "CopyPlan", "ThreadValues", "Analysis", "Tensor", "TensorSSA"]
+    assert [each.rpartition(".")[2] for each in revealed] == ends
     wrong = [int(line.split(":")[1]) for line in lines if ": error: " in line]
     first = PROGRAM.splitlines().index("e: int = kernels.permute(a, (1, 0))") + 1
-    assert sorted(set(wrong)) == list(range(first, first + 6))
+    assert sorted(set(wrong)) == list(range(first, first + 7))

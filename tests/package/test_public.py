@@ -56,7 +56,7 @@ def test_help_of_a_launched_function_is_that_of_a_function(function):
     assert Holder().held is function  # it does not become a method
 
 
-@pytest.mark.parametrize("name", ["gemm.plan", "gemm.tune", "tiled_copy.plan"])
+@pytest.mark.parametrize("name", ["gemm.plan", "gemm.tune", "gemm.calibrate", "tiled_copy.plan"])
 def test_what_stands_beside_a_launched_function_has_its_name(name):
     outer, inner = name.split(".")
     function = getattr(getattr(kernels, outer), inner)
@@ -99,6 +99,7 @@ REFUSED = [
     lambda: kernels.gemm(A, B, A),
     lambda: kernels.gemm.plan(A, B),
     lambda: kernels.gemm.tune(A, A),
+    lambda: kernels.gemm.calibrate(seconds=0),
     lambda: kernels.tiled_copy(A, B),
     lambda: kernels.tiled_copy.plan(A, B),
     lambda: kernels.transpose(A[0]),

@@ -43,6 +43,7 @@ EXAMPLES = {
         ("--for hidden=4096,intermediate=14336,heads=32,kv_heads=8,bf16", "a model's, for the GPU that is here"),
         ("--arch sm_80 --plans gemms.json", "a list of GEMMs, or Python with a list of plans"),
     ),
+    "calibrate": (("", "measure the first GPU"), ("--device 1 --seconds 300", "another one, with more time")),
     "profile": (("train.py --steps 1", "the lines of its kernels, with what is wrong with each"),),
 }
 EXPLAINED = "an operation and its operands, or a layout and a coordinate"

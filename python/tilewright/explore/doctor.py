@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tilewright.devices import DeviceFacts
     from tilewright.runtime.discovery import Library
 
 PROBE = "struct Probe { int value; };\ntemplate <int N> __global__ void probe(Probe p) {}\n"
@@ -234,6 +235,7 @@ def _driver(examination: Examination) -> int | None:
 def _devices(examination: Examination) -> list[tuple[int, str]]:
     """Each device and its architecture."""
     from tilewright._core import cuda
+    from tilewright.devices import DeviceFacts
     from tilewright.runtime.device import arch_of
 
     try:
@@ -249,7 +251,21 @@ def _devices(examination: Examination) -> list[tuple[int, str]]:
         major, minor = has["compute_capability"]
         text = f"{has['name']}, compute capability {major}.{minor} ({arch}), {has['multiprocessors']} multiprocessors"
         examination.line(f"device {device}", f"{text}, {has['total_memory'] / 2**30:.0f} GiB")
+        examination.look("", _numbers, device, DeviceFacts(has["name"], 10 * major + minor, has["multiprocessors"], 0))
     return [(device, arch_of(device)) for device in found]
+
+
+def _numbers(examination: Examination, device: int, facts: DeviceFacts) -> None:
+    """By which numbers plans are chosen on a device."""
+    import warnings
+
+    from tilewright.kernels.devices import origin
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        examination.line("", f"numbers: {origin(facts)}")
+    for warning in found:
+        examination.remarks.append((f"device {device}: {warning.message}", "`tilewright calibrate` measures it again"))
 
 
 def _nvrtc(examination: Examination, cuda: int | None) -> Library | None:

@@ -39,8 +39,6 @@ WRITE_ATTEMPTS = 10
 TOUCH_SECONDS = 60.0  # an entry's time of last use is not kept more exactly, so that most hits write nothing
 DIGITS = "0123456789abcdef"
 UNUSABLE = (errno.ELOOP, errno.EACCES, errno.ENXIO, errno.EISDIR)  # a link, a file without a mode, a socket, a folder
-READ = os.O_RDONLY | folders.NO_LINK | folders.NO_WAIT  # a named pipe must not make us wait
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | folders.NO_LINK
 LOCK = os.O_RDWR | os.O_CREAT | folders.NO_LINK | folders.NO_WAIT
 
 _warned: set[str] = set()
@@ -232,7 +230,7 @@ def _read(folder: int, key: str, most: int) -> dict[str, bytes] | None:
     """An entry of at most so many bytes, its digest compared; what is there instead of an entry is removed."""
     name = f"{key}.entry"
     try:
-        file = os.open(name, READ, dir_fd=folder)
+        file = os.open(name, folders.READ, dir_fd=folder)
     except OSError as error:
         if error.errno in UNUSABLE:
             folders.remove(folder, name)
@@ -254,7 +252,7 @@ def _shared(path: str, key: str, most: int) -> dict[str, bytes] | None:
     """An entry of a folder that is only read; what cannot be trusted there is left as it is."""
     try:
         with folders.opened(path, shared=True) as folder:
-            file = os.open(f"{key}.entry", READ, dir_fd=folder)
+            file = os.open(f"{key}.entry", folders.READ, dir_fd=folder)
             try:
                 found = os.fstat(file)
                 return _unsealed(file, found, key, most) if folders.is_trusted(found, shared=True) else None
@@ -279,28 +277,7 @@ def _unsealed(file: int, found: os.stat_result, key: str, most: int) -> dict[str
 
 
 def _write(folder: int, key: str, data: bytes) -> None:
-    name = f"{key}.entry"
-    temporary = f"{key}.{os.urandom(8).hex()}.tmp"
-    file = os.open(temporary, NEW, 0o600, dir_fd=folder)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(file, rest) :]
-        os.fsync(file)
-        try:
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except IsADirectoryError:  # the one thing that a file does not replace
-            folders.remove(folder, name)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        folders.remove(folder, temporary)
-        raise
-    finally:
-        os.close(file)
-    with contextlib.suppress(OSError):  # not every file system can
-        os.fsync(folder)
+    folders.write(folder, f"{key}.entry", data, f"{key}.{os.urandom(8).hex()}.tmp")
 
 
 def _acquire(folder: int, key: str, deadline: float) -> int | None:

@@ -1,7 +1,7 @@
-"""The cache's folder: where it is, and whether it may be trusted.
+"""The user's folders, of the cache and of calibrated devices: where they are, and whether they may be trusted.
 
-Code is loaded from it into the process, so nobody but the user may be able to write there. It is opened once for each
-access and everything goes through that descriptor: what has been checked cannot be exchanged afterwards.
+Code is loaded from the cache into the process, so nobody but the user may be able to write there. A folder is opened
+once for each access and everything goes through that descriptor: what has been checked cannot be exchanged afterwards.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 from typing import TYPE_CHECKING
+
+if sys.platform != "win32":  # these folders are not there
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +21,11 @@ if TYPE_CHECKING:
 # Windows has none of these, and no cache: its folders do not say by owner and mode who may write.
 IS_POSIX = hasattr(os, "geteuid")
 WHY_NONE = "switched off by TILEWRIGHT_CACHE_DIR" if IS_POSIX else "not there on Windows"
+WHY_NO_DEVICES = WHY_NONE.replace("CACHE", "DEVICES")
 NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC if IS_POSIX else 0
 NO_WAIT = os.O_NONBLOCK if IS_POSIX else 0
+READ = os.O_RDONLY | NO_LINK | NO_WAIT  # a named pipe must not make us wait
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK
 FOLDER = os.O_RDONLY | NO_LINK | (os.O_DIRECTORY if IS_POSIX else 0)
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -35,15 +42,21 @@ def place() -> str | None:
     >>> place() != ""
     True
     """
-    if not IS_POSIX:
-        return None
-    chosen = os.environ.get("TILEWRIGHT_CACHE_DIR")
-    if chosen is not None:
-        return os.path.expanduser(chosen) if chosen not in ("", "off") else None
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # so the XDG specification wants it
-        base = os.path.expanduser("~/.cache")
-    return os.path.join(base, "tilewright")
+    chosen, base = os.environ.get("TILEWRIGHT_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME", "")
+    return _place(chosen, base, "~/.cache", "tilewright")
+
+
+def devices_place() -> str | None:
+    """The folder of devices that were calibrated, by the environment; None where it is switched off, and on Windows.
+
+    TILEWRIGHT_DEVICES_DIR ("off" or empty: none), else $XDG_DATA_HOME/tilewright/devices, else
+    ~/.local/share/tilewright/devices.
+
+    >>> devices_place() != ""
+    True
+    """
+    chosen, base = os.environ.get("TILEWRIGHT_DEVICES_DIR"), os.environ.get("XDG_DATA_HOME", "")
+    return _place(chosen, base, "~/.local/share", os.path.join("tilewright", "devices"))
 
 
 def shared_places() -> tuple[str, ...]:
@@ -58,6 +71,16 @@ def shared_places() -> tuple[str, ...]:
     return tuple(os.path.expanduser(path) for path in chosen.split(os.pathsep) if path)
 
 
+def _place(chosen: str | None, base: str, usual: str, inside: str) -> str | None:
+    if not IS_POSIX:
+        return None
+    if chosen is not None:
+        return os.path.expanduser(chosen) if chosen not in ("", "off") else None
+    if not os.path.isabs(base):  # so the XDG specification wants it
+        base = os.path.expanduser(usual)
+    return os.path.join(base, inside)
+
+
 @contextlib.contextmanager
 def opened(path: str, create: bool = False, shared: bool = False) -> Iterator[int]:
     """A descriptor of the folder, checked: OSError where there is none, Refused where it cannot be trusted.
@@ -70,6 +93,33 @@ def opened(path: str, create: bool = False, shared: bool = False) -> Iterator[in
         yield folder
     finally:
         os.close(folder)
+
+
+def write(folder: int, name: str, data: bytes, temporary: str) -> None:
+    """Write a file by another one beside it, which takes its place: whoever reads sees all of it or what was before.
+
+    A lock is held on the temporary file, so that one left behind by a killed process is told from one that is needed.
+    """
+    file = os.open(temporary, NEW, 0o600, dir_fd=folder)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(file, rest) :]
+        os.fsync(file)
+        try:
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except IsADirectoryError:  # the one thing that a file does not replace
+            remove(folder, name)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        remove(folder, temporary)
+        raise
+    finally:
+        os.close(file)
+    with contextlib.suppress(OSError):  # not every file system can
+        os.fsync(folder)
 
 
 def remove(folder: int, name: str) -> bool:

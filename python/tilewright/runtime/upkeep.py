@@ -11,7 +11,7 @@ import time
 from typing import NamedTuple
 
 from tilewright.runtime import folder as folders
-from tilewright.runtime.cache import READ, TOUCH_SECONDS, UNUSABLE
+from tilewright.runtime.cache import TOUCH_SECONDS, UNUSABLE
 
 if sys.platform != "win32":
     import fcntl
@@ -90,7 +90,7 @@ def _scan(folder: int) -> list[tuple[str, str, os.stat_result]]:
 def _remove_if_abandoned(folder: int, name: str) -> bool:
     """Remove a temporary file or a lock if no process holds it."""
     try:
-        file = os.open(name, READ, dir_fd=folder)
+        file = os.open(name, folders.READ, dir_fd=folder)
     except OSError as error:
         return error.errno in UNUSABLE and folders.remove(folder, name)
     try:

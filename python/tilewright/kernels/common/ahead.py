@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,11 +17,15 @@ __all__ = ["Outcome", "compile_ahead", "kernels_of"]
 
 
 class Outcome(NamedTuple):
-    """How many kernels were compiled, how many were there already, and which could not be compiled, each with why."""
+    """How many kernels were compiled, how many were there already, and which could not be compiled, each with why.
+
+    `left` are those that were not begun in time.
+    """
 
     compiled: int
     found: int
     failed: tuple[tuple[Any, Exception], ...]
+    left: tuple[Any, ...] = ()
 
 
 def kernels_of(plans: Iterable[Any]) -> list[Any]:
@@ -36,17 +41,24 @@ def kernels_of(plans: Iterable[Any]) -> list[Any]:
     return list({(type(one), one.name): one for one in singles}.values())
 
 
-def compile_ahead(plans: Iterable[Any], arch: str, title: str, workers: int | None = None) -> Outcome:
+def compile_ahead(
+    plans: Iterable[Any], arch: str, title: str, workers: int | None = None, until: float | None = None
+) -> Outcome:
     """Compile the kernels of plans, as many at a time as there are cores, or `workers`, and keep them on disk.
 
-    How far it is is shown under a title. What cannot be compiled does not stop the others. Where the user does
-    (KeyboardInterrupt), what is being compiled is finished and kept, and nothing else is begun.
+    They are begun in their order; `until` is the time.monotonic() from which on none is. How far it is is shown under a
+    title. What cannot be compiled does not stop the others. Where the user does (KeyboardInterrupt), what is being
+    compiled is finished and kept, and nothing else is begun.
     """
     wanted = kernels_of(plans)
     show = Progress(title, len(wanted))
-    counts, failed = {True: 0, False: 0}, []
+    counts, failed, left = {True: 0, False: 0}, [], []
+
+    def begin(plan: Any) -> Any:
+        return compile_plan(plan, arch) if until is None or time.monotonic() < until else None
+
     with closing(show), ThreadPoolExecutor(max(min(workers or cores(), len(wanted)), 1)) as pool:
-        futures = {pool.submit(compile_plan, plan, arch): plan for plan in wanted}
+        futures = {pool.submit(begin, plan): plan for plan in wanted}
         try:
             for done, future in enumerate(as_completed(futures), 1):
                 error = future.exception()
@@ -54,13 +66,15 @@ def compile_ahead(plans: Iterable[Any], arch: str, title: str, workers: int | No
                     failed.append((futures[future], error))
                 elif error is not None:
                     raise error
+                elif future.result() is None:
+                    left.append(futures[future])
                 else:
                     counts[future.result().from_cache is not None] += 1
                 show(done, f"{counts[True]} were there")
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return Outcome(counts[False], counts[True], tuple(failed))
+    return Outcome(counts[False], counts[True], tuple(failed), tuple(left))
 
 
 def compile_plan(plan: Any, arch: str) -> Any:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     R = ParamSpec("R")
     S = TypeVar("S")
     T = TypeVar("T")
+    U = ParamSpec("U")
+    V = TypeVar("V")
 
 __all__ = [
     "FLAGS",
@@ -155,11 +157,18 @@ def functions_of(plans: Sequence[Any], device: int) -> list[Any]:
 # ---- launches ----
 
 
-def prepare(plan: Plan, operands: Operands, positions: Sequence[int] | None = None, keep: Any = None) -> Prepared:
+def prepare(
+    plan: Plan,
+    operands: Operands,
+    positions: Sequence[int] | None = None,
+    keep: Any = None,
+    workspace: type[Workspace] | None = None,
+) -> Prepared:
     """The launch of a plan with everything but the addresses filled in.
 
     The tensors are the arguments at `positions`, by default in their order. It refuses other tensors whose memory
-    overlaps that of the output: those have to be looked at element by element.
+    overlaps that of the output: those have to be looked at element by element. A `workspace` may be given in place of
+    the usual one.
     """
     tensors, places = operands.tensors, positions or range(len(operands.tensors))
     output: Any = tensors[operands.output]
@@ -178,18 +187,18 @@ def prepare(plan: Plan, operands: Operands, positions: Sequence[int] | None = No
         disjoint=[] if _interleaved(operands, reaches) else [(i, last) for i in range(len(reaches)) if i != last],
         result=places[operands.output],
         keep=(plan, keep),
-        workspace=_workspace(kernels, output),
+        workspace=_workspace(kernels, output, workspace),
     )
 
 
-def _workspace(kernels: Iterable[KernelLaunch], output: Operand) -> Workspace | None:
+def _workspace(kernels: Iterable[KernelLaunch], output: Operand, kind: type[Workspace] | None) -> Workspace | None:
     """What provides the buffers that kernels need, each as large as the one that needs most of it."""
     flags, scratch, padded = (max(sizes) for sizes in zip(*(one.workspace for one in kernels), strict=True))
     if not (flags or scratch or padded):
         return None
     from tilewright.kernels.common.workspace import Workspace, library_of
 
-    return Workspace(output.device[1], (flags, scratch, padded), library_of(output.owner))
+    return (kind or Workspace)(output.device[1], (flags, scratch, padded), library_of(output.owner))
 
 
 def _kernel(one: KernelLaunch, function: Any) -> Any:
@@ -273,8 +282,8 @@ def launched_again() -> Callable[[Callable[P, Answer[T]]], Launched[P, T]]: ...
 def launched_again(*, plan: Callable[Q, S]) -> Callable[[Callable[P, Answer[T]]], Planned[P, T, Q, S]]: ...
 @overload
 def launched_again(
-    *, plan: Callable[Q, S], tune: Callable[R, S]
-) -> Callable[[Callable[P, Answer[T]]], Tuned[P, T, Q, S, R]]: ...
+    *, plan: Callable[Q, S], tune: Callable[R, S], calibrate: Callable[U, V]
+) -> Callable[[Callable[P, Answer[T]]], Tuned[P, T, Q, S, R, U, V]]: ...
 def launched_again(**functions: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator: a callable that repeats, for arguments of the same kind, the launch that the function returns with
     its result. It has other functions beside it, such as `plan`, as attributes."""

@@ -3,9 +3,10 @@
 A file of this folder has literals only, each with what it is, its unit, and where and when it was measured. Its parts
 are dicts, which subclasses of Section read. A device takes, in this order,
 
-1. the file of its own name: `h100_pcie`, or else `h100`, for an NVIDIA H100 PCIe;
-2. the file of the newest generation that its capability has reached, as GENERATIONS lists them;
-3. for a section that its file lacks, the H200's, on which every section was measured.
+1. a section that `kernels.gemm.calibrate` measured on it and left in the user's folder (kernels/common/calibration.py);
+2. the file of its own name: `h100_pcie`, or else `h100`, for an NVIDIA H100 PCIe;
+3. the file of the newest generation that its capability has reached, as GENERATIONS lists them;
+4. for a section that its file lacks, the H200's, on which every section was measured.
 
 `benchmarks/fit_device.py` writes the file of a device; where its numbers chose no better plans, the H200's hold.
 """
@@ -17,10 +18,15 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin
 
+from tilewright.kernels.common import calibration
+
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
 
-__all__ = ["COMPLETE", "GENERATIONS", "Section", "file_of", "own_names"]
+__all__ = [
+    "COMPLETE", "GENERATIONS", "Section", "as_packaged", "calibrated", "file_of", "forget", "origin", "own_names",
+    "packaged", "section_file",
+]  # fmt: skip
 
 GENERATIONS = {75: "t4", 80: "a100", 86: "a10", 89: "l40s", 90: "h200", 100: "b200", 120: "rtx_pro_6000"}
 COMPLETE = "h200"
@@ -57,13 +63,75 @@ class Section:
         key = cls, facts.name, facts.capability
         found: S | None = _known.get(key)
         if found is None:
-            files = (file_of(facts.name, facts.capability), COMPLETE)
-            file = next(x for x in files if cls.SECTION in (_contents(x) or {}))
-            found = _known[key] = cls((_contents(file) or {})[cls.SECTION], f"{file}.py: {cls.SECTION}")
+            own = calibrated(facts)
+            if own is not None and cls.SECTION in own.sections:
+                values, file = own.sections[cls.SECTION], own.path
+            else:
+                values, file = packaged(cls.SECTION, facts), f"{section_file(cls.SECTION, facts)}.py"
+            found = _known[key] = cls(values, f"{file}: {cls.SECTION}")
         return found
 
 
 _known: dict[tuple[type[Section], str, int], Any] = {}
+_calibrated: dict[tuple[str, int], calibration.Calibration | None] = {}
+
+
+def calibrated(facts: DeviceFacts) -> calibration.Calibration | None:
+    """What the user has measured on such a device; None without that. Its file is read once."""
+    key = facts.name, facts.capability
+    if key not in _calibrated:
+        _calibrated[key] = None  # also where the warning becomes an error
+        sections = {name: packaged(name, facts) for name in calibration.SECTIONS}
+        _calibrated[key] = calibration.read(facts.name, sections)
+    return _calibrated[key]
+
+
+def forget() -> None:
+    """Read the numbers of all devices anew when they are asked for next."""
+    _known.clear()
+    _calibrated.clear()
+
+
+def as_packaged(facts: DeviceFacts) -> DeviceFacts:
+    """The same device, by the package's numbers whether it is calibrated or not.
+
+    >>> from tilewright.devices import H200
+    >>> own_names(as_packaged(H200).name)[-1]
+    'h200'
+    """
+    return facts._replace(name=f"{facts.name} as packaged")
+
+
+def packaged(section: str, facts: DeviceFacts) -> dict[str, Any]:
+    """The values of a section that the package has for a device."""
+    return (_contents(section_file(section, facts)) or {})[section]  # type: ignore[no-any-return]
+
+
+def section_file(section: str, facts: DeviceFacts) -> str:
+    """The package's file whose section a device takes."""
+    files = (file_of(facts.name, facts.capability), COMPLETE)
+    return next(x for x in files if section in (_contents(x) or {}))
+
+
+def origin(facts: DeviceFacts) -> str:
+    """Where the numbers of a device come from, in words.
+
+    >>> from tilewright.devices import DEVICES, H200
+    >>> print(origin(H200._replace(name="NVIDIA GH200 480GB")))
+    borrowed from NVIDIA H200 (h200.py); `tilewright calibrate` measures
+    >>> print(origin(DEVICES["sm_89"]))
+    those of a data sheet (l40s.py); `tilewright calibrate` measures
+    """
+    own = calibrated(facts)
+    if own is not None:
+        return f"calibrated {own.measured} ({own.path})"
+    file = file_of(facts.name, facts.capability)
+    contents, more = _contents(file) or {}, "; `tilewright calibrate` measures"
+    if file not in own_names(facts.name):
+        return f"borrowed from {contents['DEVICE']} ({file}.py){more}"
+    if contents["MEASURED"].startswith("never"):
+        return f"those of a data sheet ({file}.py){more}"
+    return f"measured on an {contents['DEVICE']}, {contents['MEASURED']} ({file}.py)"
 
 
 def file_of(name: str, capability: int) -> str:

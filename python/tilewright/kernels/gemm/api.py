@@ -1,4 +1,4 @@
-"""GEMMs of tensors of any library: `gemm`, `gemm.plan`, `gemm.tune`."""
+"""GEMMs of tensors of any library: `gemm`, `gemm.plan`, `gemm.tune`, `gemm.calibrate`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilewright._typing import Answer, Array, DType, GemmKeywords, SupportsDLPack
     from tilewright.cute.tiled.tiled_copy import TiledCopy
     from tilewright.cute.tiled.tiled_mma import TiledMma
+    from tilewright.kernels.gemm.calibrate.calibrate import Calibrated
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.run import Plan
 
@@ -89,7 +90,35 @@ def _tune(
     return tune(function, mA, mB, mC, GemmRequest.of(function, keywords))
 
 
-@launched_again(plan=_plan, tune=_tune)
+@short
+def _calibrate(device: int | None = None, *, seconds: float = 110) -> Calibrated:
+    """Measure what plans of GEMMs are chosen by on a CUDA device, and keep it for this process and later ones.
+
+    `device` is its number, by default that of the current one. It takes up to about so many `seconds`, of which half
+    go to compiling on all cores, and holds about 0.7 GB of the device's memory (more where its L2 is larger than
+    60 MiB); nothing else should run there. Measured are the memory's bandwidth, gemm_simt and, on devices of sm_90,
+    gemm_sm90. Of less time less is measured, and numbers stay as they are where fitted ones choose no faster plans.
+    Progress is shown as by tune.
+
+    The numbers go to a file of the user's folder of devices: $TILEWRIGHT_DEVICES_DIR ("off": none), else
+    $XDG_DATA_HOME/tilewright/devices, else ~/.local/share/tilewright/devices. They are taken for all devices of that
+    name, before those of the package, until the file is removed. One of another tilewright, whose models have other
+    numbers, or that others than the user can write, is not taken, and a warning says so.
+
+    Returns what was found, with the file's name. Stopped (KeyboardInterrupt), it leaves what was there before.
+    ValueError where there is no such device or calibrations are switched off; OSError where the file cannot be written.
+
+    >>> from tilewright import kernels
+    >>> kernels.gemm.calibrate(seconds=0)
+    Traceback (most recent call last):
+    ValueError: kernels.gemm.calibrate: seconds is 0, but it must be a positive number of seconds, such as 110
+    """
+    from tilewright.kernels.gemm.calibrate.calibrate import calibrate
+
+    return calibrate(device, seconds)
+
+
+@launched_again(plan=_plan, tune=_tune, calibrate=_calibrate)
 def gemm(
     mA: Array,
     mB: SupportsDLPack,

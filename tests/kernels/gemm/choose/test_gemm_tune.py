@@ -36,7 +36,7 @@ class Device:
         patch.setattr(_core.cuda, "driver_version", lambda: 13000)
         patch.setattr(gemm_tune, "_launch_of", self.launch_of)
         patch.setattr(ahead, "compile_plan", self.compile_plan)
-        patch.setattr(gemm_tune, "_clock", lambda device, stream: self.clock)
+        patch.setattr(gemm_tune, "clock_of", lambda device, stream: self.clock)
         self.new_process()
 
     def new_process(self):

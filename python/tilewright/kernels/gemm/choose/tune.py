@@ -20,6 +20,8 @@ from tilewright.kernels.common.launch import addresses_of, facts_of, prepare
 from tilewright.kernels.common.operands import CUDA, CUDA_MANAGED
 from tilewright.kernels.gemm.choose.candidates import candidates, text_of
 from tilewright.kernels.gemm.run import conditions
+from tilewright.runtime.cache import default_cache
+from tilewright.runtime.entry import digest
 from tilewright.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def _candidates(operands: GemmOperands) -> list[Plan]:
 def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> Plan:
     """The fastest of the plans on these operands: each measured once, the best of them several times in turn."""
     on = work_stream(operands.c.device[1]) if stream is None else stream
-    clock = _clock(operands.c.device[1], on)
+    clock = clock_of(operands.c.device[1], on)
     plans = [plan for plan in plans if _fits(plan, operands)]
     done = compile_ahead(plans, facts_of(operands.c.device[1]).arch, "kernels.gemm.tune: compiling")
     for _, error in done.failed:
@@ -137,7 +139,7 @@ def _sample(launch: Callable[[], None], clock: Callable[[Callable[[], None]], fl
     return clock(repeat(count)) / count
 
 
-def _clock(device: int, stream: int) -> Callable[[Callable[[], None]], float]:
+def clock_of(device: int, stream: int) -> Callable[[Callable[[], None]], float]:
     """A function that tells how many seconds what another one enqueues on the stream takes there.
 
     By CUDA events where torch has some, else by waiting for the stream.
@@ -196,16 +198,12 @@ def _environment(device: int) -> tuple[str, ...]:
 
 def key_of(operands: GemmOperands) -> str:
     """The key of the cache's entry for a problem on a device."""
-    from tilewright.runtime.entry import digest
-
     problem, aligned, device = _subject(operands)
     return digest(SCHEMA, *_environment(device), str(problem), " ".join(map(str, aligned)))
 
 
 def stored(operands: GemmOperands) -> Plan | None:
     """The plan that was measured to be the fastest for such operands on their device; None if none was."""
-    from tilewright.runtime.cache import default_cache
-
     subject = _subject(operands)
     if subject not in _found:
         cache = default_cache()
@@ -223,8 +221,6 @@ def _named(operands: GemmOperands, text: str) -> Plan | None:
 
 
 def _keep(operands: GemmOperands, plan: Plan) -> None:
-    from tilewright.runtime.cache import default_cache
-
     general = _general(operands.problem)
     kept = plan.for_problem(general.swapped() if plan.swapped else general)
     _found[_subject(operands)] = kept
