@@ -28,8 +28,8 @@ SECTIONS = ("RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL")  # thos
 # Of these, what is no time or rate, but how many of something there are; it is not measured.
 FIXED = frozenset(
     {
-        "few_tiles", "starving", "quads", "l2_bytes", "outstanding", "products", "few_sums", "least_terms", "most_parts",
-        "turned", "steps", "padded_depth",
+        "few_tiles", "starving", "quads", "l2_bytes", "outstanding", "products", "few_sums", "least_terms",
+        "most_parts", "turned", "steps", "padded_depth",
     }
 )  # fmt: skip
 MOST = 1 << 20  # bytes of a file

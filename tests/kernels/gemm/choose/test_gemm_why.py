@@ -61,7 +61,9 @@ def test_the_bound_is_the_term_that_saves_most():
     found = set()
     for _ in range(2000):
         terms = {name: drawn.random() ** 4 for name in Cost._fields[:-1]}
-        terms.update(sharpness=drawn.choice((0.0, 1.0, 4.0, 7.5)), waves=float(drawn.randint(1, 3)), by_fma=drawn.random() < 0.3)
+        terms.update(
+            sharpness=drawn.choice((0.0, 1.0, 4.0, 7.5)), waves=float(drawn.randint(1, 3)), by_fma=drawn.random() < 0.3
+        )
         terms["filled"] = terms["waves"] - drawn.random()
         one = Cost(**terms)
         assert one.seconds == pytest.approx(seconds_of(terms))

@@ -23,7 +23,8 @@ WORDS = 6  # of the kernel's parameter, before those of the batch modes
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes", "columns", "lines")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
-N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
+# Those in kernels/tilewright/wgmma.cuh.
+N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256)
 
 
 def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
