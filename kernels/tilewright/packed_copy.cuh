@@ -58,7 +58,7 @@ struct PackedParams {
 struct alignas(16) PackedRun {
   unsigned long long address;
   int shared;
-  int count;  // bytes of a source run, elements of a destination run; 0 where it is outside of the tensor
+  int count;  // bytes of a source run, elements of a destination run; none where it is outside of the tensor
 };
 
 template <int kSize, int kStore>
@@ -178,8 +178,11 @@ struct PackedCopy {
         run.shared += at * params.mode[m].shared;
       }
       const auto last = (run.address + count + kRead - 1) & -kRead;
-      if (kSize < kRead && ((run.address & -kRead) < begin || last > end)) run.shared |= kAlone, is_alone = true;
-      if (!is_inside) run.count = 0;
+      if (!is_inside) run.count = -kRead;  // its first access begins before it
+      if (kSize < kRead && is_inside && ((run.address & -kRead) < begin || last > end)) {
+        run.shared |= kAlone;
+        is_alone = true;
+      }
       put_run(src_runs(), i, run);
     }
     return is_alone;
@@ -209,20 +212,21 @@ struct PackedCopy {
     }
   }
 
-  // kAtEnds: whether some run of the tile is marked.
+  // kAtEnds: whether some run of the tile is marked; then they are read one after another.
   template <bool kAtEnds>
   __device__ void load() const {
+    constexpr int kBatch = kAtEnds ? 1 : kReads;
     const int words = params.src_words.divisor, all = params.src_run_count * words;
     // Lanes begin with different parts of what they have read, so that they do not meet in a bank.
     int turn = static_cast<int>(threadIdx.x / 8) % kPuts * kPut;
     asm volatile("" : "+r"(turn));
     const unsigned runs = at(params.src_runs), image = at(0);
 #pragma unroll 1
-    for (int begin = threadIdx.x; begin < all; begin += kReads * kThreads) {
-      Vector<unsigned, 4> read[kReads];
-      unsigned to[kReads];  // 0, where a table lies: nothing is read
+    for (int begin = threadIdx.x; begin < all; begin += kBatch * kThreads) {
+      Vector<unsigned, 4> read[kBatch];
+      unsigned to[kBatch];  // 0, where a table lies: nothing is read
 #pragma unroll
-      for (int k = 0; k < kReads; ++k) {
+      for (int k = 0; k < kBatch; ++k) {
         // Without a branch: beyond the last one, the last one is looked up.
         const int slot = begin + k * kThreads, i = slot < all ? slot : all - 1;
         const int index = params.src_words.divide(i);
@@ -238,11 +242,11 @@ struct PackedCopy {
       }
       if (params.put == kRead) {
 #pragma unroll
-        for (int k = 0; k < kReads; ++k) put_if<kRead>(to[k] != 0, to[k], __builtin_bit_cast(uint4, read[k]));
+        for (int k = 0; k < kBatch; ++k) put_if<kRead>(to[k] != 0, to[k], __builtin_bit_cast(uint4, read[k]));
         continue;
       }
 #pragma unroll
-      for (int k = 0; k < kReads; ++k) {
+      for (int k = 0; k < kBatch; ++k) {
         const auto parts = __builtin_bit_cast(Parts, turned<kPut>(read[k], turn));
 #pragma unroll
         for (int j = 0; j < kPuts; ++j) {
@@ -264,11 +268,10 @@ struct PackedCopy {
   __device__ void store() const {
     const int words = params.dst_words.divisor, all = params.dst_run_count * words;
     const int period = params.mode[0].tile.divisor, along = params.mode[0].shared;
-    const unsigned image = at(0), runs = at(params.dst_runs), column_table = at(params.columns);
+    const unsigned image = at(0);
     // Lanes begin with different elements of their words, so that they do not meet in a bank: those that 32 lanes take
     // at once are different modulo 32.
-    int turn = kStore >= 4 ? static_cast<int>(threadIdx.x % 32) * kCount / 32 : 0;
-    asm volatile("" : "+r"(turn));
+    const int turn = kStore >= 4 ? static_cast<int>(threadIdx.x % 32) * kCount / 32 : 0;
     int step[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
@@ -278,7 +281,7 @@ struct PackedCopy {
 #pragma unroll 1
     for (int i = threadIdx.x; i < all; i += kThreads) {
       const int index = params.dst_words.divide(i);
-      const PackedRun run = run_of(runs, index);
+      const PackedRun run = run_of(image + params.dst_runs, index);
       const int gap = (static_cast<int>(run.address) & (kStore - 1)) / kSize;
       const int first = (i - index * words) * kCount - gap;  // elements from the run's begin
       if (first >= run.count) continue;
@@ -289,7 +292,8 @@ struct PackedCopy {
         for (int k = 0; k < kCount; ++k) elements.at[k] = element_at<kSize>(here + step[k]);
       } else {  // a word has elements of two columns at most
         const int column = params.mode[0].tile.divide(first + period), row = first + period - column * period;
-        const unsigned entry = column_table + column * static_cast<int>(sizeof(int)), begin = image + run.shared;
+        const unsigned begin = image + run.shared,
+                       entry = image + params.columns + column * static_cast<int>(sizeof(int));
         const unsigned here = begin + row * along + element_at<4>(entry);
         const unsigned next = begin + (row - period) * along + element_at<4>(entry + sizeof(int));
         const int end = (period - row) * along;

@@ -66,7 +66,13 @@ def walk_packed(plan, src, dst, memory):
             words = tile.src_words
             sources = runs_of(tile.run_modes, tile.src, at[0], 0)
             reads = len(sources) * words
-            for begin, n, t in itertools.product(range(0, reads, 4 * THREADS), range(4), range(THREADS)):
+
+            def is_alone(address, length=length):
+                last = -(-(address + length) // READ) * READ
+                return size < READ and (address // READ * READ < memory[0] or last > memory[1])
+
+            batch = 1 if any(inside and is_alone(address) for address, _, inside in sources) else 4
+            for begin, n, t in itertools.product(range(0, reads, batch * THREADS), range(batch), range(THREADS)):
                 if begin + t < reads:  # beyond the last one, the last one is looked up
                     index = min(begin + n * THREADS + t, reads - 1) // words
                     walk.access("look up runs", "shared", "load", 16, (*place, begin, n), t, tables[0] + 16 * index)
@@ -76,8 +82,7 @@ def walk_packed(plan, src, dst, memory):
                 first = i % words * READ - address % READ
                 if not inside or first >= length:
                     continue
-                last = -(-(address + length) // READ) * READ
-                if size < READ and (address // READ * READ < memory[0] or last > memory[1]):
+                if is_alone(address):
                     for n, j in enumerate(range(max(first, 0), min(first + READ, length), size)):
                         walk.access("load, edges", "global", "load", size, (*turn, n), t, address + j)
                         walk.access("put into shared, edges", "shared", "store", size, (*turn, n), t, shared + j)

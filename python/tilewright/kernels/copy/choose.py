@@ -188,7 +188,8 @@ def _direct(
         step, src_aligned = -1, True
     order = [mode, *(i for i in range(rank) if i != mode)]
     tile = [1] * rank
-    budget = NUMBERS.direct_threads * max(vector, min(ACCESS // size, 4))
+    # Narrow accesses are several of a thread, which has to find its tile but once: as many bytes as one of 16.
+    budget = NUMBERS.direct_threads * ACCESS // size
     for i in order:
         if budget <= 1:
             break

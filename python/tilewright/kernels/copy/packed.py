@@ -52,7 +52,12 @@ class Packed(NamedTuple):
     def put(self) -> int:
         """The bytes that are put into shared memory at once: modulo them, runs lie there as in memory."""
         apart = (self.shared[i] - self.src[i] for i in self.run_modes)
-        return READ if all(d % READ == 0 for d in apart) else max(self.bytes, WORD)
+        return READ if all(d % READ == 0 for d in apart) else self.least_put
+
+    @property
+    def least_put(self) -> int:
+        """The same where runs begin anywhere in shared memory."""
+        return max(self.bytes, WORD)
 
     @property
     def src_runs(self) -> int:

@@ -149,8 +149,9 @@ class _Counted:
         length = tile.bytes + sum((e - 1) * d for e, d, x in zip(end, tile.shared, tile.in_run, strict=True) if x)
         slot = np.arange(tile.src_runs * tile.src_words)
         run = slot // tile.src_words
-        # A thread looks up READS of them together, beyond the last one this one.
-        together = np.arange(-(-len(slot) // (READS * THREADS)) * READS * THREADS).reshape(-1, READS, THREADS)
+        # A thread looks up READS of them together, beyond the last one this one; at the ends of the memory each alone.
+        reads = READS if memory is None else 1
+        together = np.arange(-(-len(slot) // (reads * THREADS)) * reads * THREADS).reshape(-1, reads, THREADS)
         asked, active = np.broadcast_arrays(np.minimum(together, len(slot) - 1), together[:, :1] < len(slot))
         _add(self.look, tile.tables[0] + RUN * (asked // tile.src_words).ravel(), active.ravel(), {0: tiles})
         first = slot % tile.src_words * READ - address[run] % READ
