@@ -32,7 +32,7 @@ calibrate = importlib.import_module("tilewright.kernels.gemm.calibrate.calibrate
 FACTS = DeviceFacts("NVIDIA H300", 90, 132, 232448)
 SLOWER = FACTS._replace(name="NVIDIA Slower")
 MODEL = {"ingest": 40.0, "latency": 2300, "memory": 2.9e12, "fill": 2100}
-PACKAGED = {name: packaged(name, FACTS) for name in calibration.SECTIONS}
+PACKAGED = {name: packaged(name, FACTS) for name in devices.SECTIONS}
 
 
 class Device:
