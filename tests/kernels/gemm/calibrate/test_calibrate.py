@@ -152,10 +152,14 @@ def test_where_the_packages_numbers_choose_as_well_they_hold(device, few):
     assert Rates.of(FACTS).bandwidth == pytest.approx(4.2)
 
 
-def test_a_second_calibration_begins_from_the_packages_numbers(device, least):
+def test_a_second_calibration_begins_from_the_packages_numbers(device, few, monkeypatch):
+    monkeypatch.setattr(models, "BETTER", -1)
+    monkeypatch.setattr(samples, "SM90_SHAPES", ())
     is_slower(device)
+    first = kernels.gemm.calibrate()
+    assert SimtTiles.of(FACTS).tiles[0].rate == pytest.approx(0.9 * SimtTiles.of(H200).tiles[0].rate, rel=0.01)
     for _ in range(2):
-        kernels.gemm.calibrate()
+        assert kernels.gemm.calibrate() == first
         assert Rates.of(FACTS).bandwidth == pytest.approx(2.9)
         assert Padded.of(FACTS).copies == pytest.approx(Padded.of(H200).copies * 4.2 / 2.9, rel=1e-3)
     device.facts = SLOWER  # a known one, by other times
