@@ -176,7 +176,7 @@ def test_devices_of_every_generation_are_measured(device, few, monkeypatch, arch
     monkeypatch.setattr(models, "BETTER", -1)
     kernels.gemm.calibrate()
     sections = devices.calibrated(device.facts).sections
-    assert ("SM90_MODEL" in sections) == (arch == "sm_90a")
+    assert ("SM90_MODEL" in sections) == (arch == "sm_90a") == any(x.section == "SM90_MODEL" for x in device.timed)
     assert {"RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL"} <= sections.keys()
     for name, values in sections.items():
         assert same(values, packaged(name, device.facts)), name
@@ -243,10 +243,20 @@ def test_fitting_ends_in_time():
     assert fit.fitted({"a": 1.0}, ["a"], predict, measured)["a"] == pytest.approx(5.0, rel=1e-3)
 
 
-def test_a_plan_that_the_device_does_not_take_is_left_out(device, least, monkeypatch):
-    monkeypatch.setattr(device, "clock", lambda x: None if x.section != "RATES" else models.expected(x, device.like))
+def test_a_plan_that_the_device_does_not_take_is_left_out(device, few, monkeypatch):
+    monkeypatch.setattr(samples, "SM90_SHAPES", ())
+    monkeypatch.setattr(models, "BETTER", -1)
+    last = SimtTiles.of(H200).tiles[-1]
+
+    def clock(x):
+        return None if x.section != "RATES" and x.what.tile == last else 2 * models.expected(x, device.like)
+
+    monkeypatch.setattr(device, "clock", clock)
     found = kernels.gemm.calibrate()
-    assert "Not fitted: in the time there was, 0 shapes were measured." in found.findings[1]
+    assert "of 4 shapes: off by 0.0%" in found.findings[1]
+    rates = [[tile.rate for tile in SimtTiles.of(facts).tiles] for facts in (FACTS, H200)]
+    assert rates[0][0] == pytest.approx(rates[1][0] / 2, rel=0.01)
+    assert rates[0][-1] == rates[1][-1]
 
 
 # ---- progress ----
