@@ -127,7 +127,7 @@ def test_where_the_numbers_of_a_device_come_from(calibrated):
         in examined(0)
     )
     facts = H200._replace(name=DEVICE["name"])
-    began = calibration.fingerprint({name: devices.packaged(name, facts) for name in calibration.SECTIONS})
+    began = calibration.fingerprint({name: devices.packaged(name, facts) for name in devices.SECTIONS})
     path = calibration.write(facts.name, f"DEVICE = {facts.name!r}\nMEASURED = 'on a day'\nBEGAN_FROM = {began!r}\n")
     devices.forget()
     assert f"\n{'':14} numbers: calibrated on a day ({path})\n" in examined(0)

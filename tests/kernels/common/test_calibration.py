@@ -22,7 +22,7 @@ from tilewright.kernels.gemm.sm90.cost import Sm90Model
 from tilewright.runtime import folder as folders
 
 FACTS = DeviceFacts("NVIDIA H300 PCIe", 90, 132, 232448)
-PACKAGED = {name: packaged(name, FACTS) for name in calibration.SECTIONS}
+PACKAGED = {name: packaged(name, FACTS) for name in devices.SECTIONS}
 SLOW = {"RATES": {**PACKAGED["RATES"], "bandwidth": 1.5}, "SM90_MODEL": {**PACKAGED["SM90_MODEL"], "ingest": 31.5}}
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -72,7 +72,7 @@ def test_the_users_numbers_go_before_the_packages(folder):
 
 def test_a_known_devices_own_file_gives_way_too(folder):
     facts = FACTS._replace(name="NVIDIA H100 80GB HBM3")
-    sections = {name: packaged(name, facts) for name in calibration.SECTIONS}
+    sections = {name: packaged(name, facts) for name in devices.SECTIONS}
     slow = {"RATES": {**sections["RATES"], "bandwidth": 1.5}}
     calibration.write(facts.name, text_of(slow, DEVICE=facts.name, BEGAN_FROM=calibration.fingerprint(sections)))
     devices.forget()

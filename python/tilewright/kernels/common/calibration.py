@@ -15,17 +15,17 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.runtime import folder as folders
+from tilewright.runtime.entry import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "FIXED", "SECTIONS", "Calibration", "file_name", "fingerprint", "parsed", "path_of", "read", "remove",
+    "FIXED", "Calibration", "file_name", "fingerprint", "parsed", "path_of", "read", "remove",
     "require_writable", "write",
 ]  # fmt: skip
 
-SECTIONS = ("RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL")  # those that may be measured
-# Of these, what is no time or rate, but how many of something there are; it is not measured.
+# What is no time or rate, but how many of something there are; it is not measured.
 FIXED = frozenset(
     {
         "few_tiles", "starving", "quads", "l2_bytes", "outstanding", "products", "few_sums", "least_terms",
@@ -72,9 +72,7 @@ def fingerprint(packaged: Mapping[str, Mapping[str, Any]]) -> str:
     >>> fingerprint({"RATES": {"half": 989.0}}) == fingerprint({"RATES": {"half": 990.0}})
     False
     """
-    from tilewright.runtime.entry import digest
-
-    return digest(*(f"{name} = {packaged[name]!r}" for name in SECTIONS if name in packaged))
+    return digest(*(f"{name} = {values!r}" for name, values in packaged.items()))
 
 
 def read(device: str, packaged: Mapping[str, Mapping[str, Any]]) -> Calibration | None:
@@ -178,7 +176,7 @@ def _checked(path: str, found: dict[str, Any], device: str, packaged: Mapping[st
         raise ValueError(f"it is of {found.get('DEVICE')!r}")
     if found.get("BEGAN_FROM") != fingerprint(packaged):
         raise ValueError("it was measured by another tilewright, whose models have other numbers")
-    sections = {name: values for name, values in found.items() if name in SECTIONS}
+    sections = {name: values for name, values in found.items() if name in packaged}
     unknown = found.keys() - {"DEVICE", "MEASURED", "BEGAN_FROM", *sections}
     if unknown or not isinstance(found.get("MEASURED"), str):
         raise ValueError(f"it is damaged: unknown {', '.join(sorted(unknown)) or 'MEASURED'}")

@@ -18,18 +18,18 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin
 
-from tilewright.kernels.common import calibration
-
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
+    from tilewright.kernels.common.calibration import Calibration
 
 __all__ = [
-    "COMPLETE", "GENERATIONS", "Section", "as_packaged", "calibrated", "file_of", "forget", "origin", "own_names",
-    "packaged", "section_file",
+    "COMPLETE", "GENERATIONS", "SECTIONS", "Section", "as_packaged", "calibrated", "file_of", "forget", "origin",
+    "own_names", "packaged", "section_file",
 ]  # fmt: skip
 
 GENERATIONS = {75: "t4", 80: "a100", 86: "a10", 89: "l40s", 90: "h200", 100: "b200", 120: "rtx_pro_6000"}
 COMPLETE = "h200"
+SECTIONS = ("RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL")  # those that a user may have measured
 SCALARS: dict[Any, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 S = TypeVar("S", bound="Section")
@@ -63,7 +63,7 @@ class Section:
         key = cls, facts.name, facts.capability
         found: S | None = _known.get(key)
         if found is None:
-            own = calibrated(facts)
+            own = calibrated(facts) if cls.SECTION in SECTIONS else None
             if own is not None and cls.SECTION in own.sections:
                 values, file = own.sections[cls.SECTION], own.path
             else:
@@ -73,16 +73,17 @@ class Section:
 
 
 _known: dict[tuple[type[Section], str, int], Any] = {}
-_calibrated: dict[tuple[str, int], calibration.Calibration | None] = {}
+_calibrated: dict[tuple[str, int], Calibration | None] = {}
 
 
-def calibrated(facts: DeviceFacts) -> calibration.Calibration | None:
+def calibrated(facts: DeviceFacts) -> Calibration | None:
     """What the user has measured on such a device; None without that. Its file is read once."""
     key = facts.name, facts.capability
     if key not in _calibrated:
+        from tilewright.kernels.common.calibration import read  # which no copy needs
+
         _calibrated[key] = None  # also where the warning becomes an error
-        sections = {name: packaged(name, facts) for name in calibration.SECTIONS}
-        _calibrated[key] = calibration.read(facts.name, sections)
+        _calibrated[key] = read(facts.name, {name: packaged(name, facts) for name in SECTIONS})
     return _calibrated[key]
 
 

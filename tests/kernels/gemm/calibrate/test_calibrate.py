@@ -32,7 +32,7 @@ calibrate = importlib.import_module("tilewright.kernels.gemm.calibrate.calibrate
 FACTS = DeviceFacts("NVIDIA H300", 90, 132, 232448)
 SLOWER = FACTS._replace(name="NVIDIA Slower")
 MODEL = {"ingest": 40.0, "latency": 2300, "memory": 2.9e12, "fill": 2100}
-PACKAGED = {name: packaged(name, FACTS) for name in calibration.SECTIONS}
+PACKAGED = {name: packaged(name, FACTS) for name in devices.SECTIONS}
 
 
 class Device:
@@ -152,10 +152,14 @@ def test_where_the_packages_numbers_choose_as_well_they_hold(device, few):
     assert Rates.of(FACTS).bandwidth == pytest.approx(4.2)
 
 
-def test_a_second_calibration_begins_from_the_packages_numbers(device, least):
+def test_a_second_calibration_begins_from_the_packages_numbers(device, few, monkeypatch):
+    monkeypatch.setattr(models, "BETTER", -1)
+    monkeypatch.setattr(samples, "SM90_SHAPES", ())
     is_slower(device)
+    first = kernels.gemm.calibrate()
+    assert SimtTiles.of(FACTS).tiles[0].rate == pytest.approx(0.9 * SimtTiles.of(H200).tiles[0].rate, rel=0.01)
     for _ in range(2):
-        kernels.gemm.calibrate()
+        assert kernels.gemm.calibrate() == first
         assert Rates.of(FACTS).bandwidth == pytest.approx(2.9)
         assert Padded.of(FACTS).copies == pytest.approx(Padded.of(H200).copies * 4.2 / 2.9, rel=1e-3)
     device.facts = SLOWER  # a known one, by other times
@@ -172,7 +176,7 @@ def test_devices_of_every_generation_are_measured(device, few, monkeypatch, arch
     monkeypatch.setattr(models, "BETTER", -1)
     kernels.gemm.calibrate()
     sections = devices.calibrated(device.facts).sections
-    assert ("SM90_MODEL" in sections) == (arch == "sm_90a")
+    assert ("SM90_MODEL" in sections) == (arch == "sm_90a") == any(x.section == "SM90_MODEL" for x in device.timed)
     assert {"RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL"} <= sections.keys()
     for name, values in sections.items():
         assert same(values, packaged(name, device.facts)), name
@@ -239,10 +243,20 @@ def test_fitting_ends_in_time():
     assert fit.fitted({"a": 1.0}, ["a"], predict, measured)["a"] == pytest.approx(5.0, rel=1e-3)
 
 
-def test_a_plan_that_the_device_does_not_take_is_left_out(device, least, monkeypatch):
-    monkeypatch.setattr(device, "clock", lambda x: None if x.section != "RATES" else models.expected(x, device.like))
+def test_a_plan_that_the_device_does_not_take_is_left_out(device, few, monkeypatch):
+    monkeypatch.setattr(samples, "SM90_SHAPES", ())
+    monkeypatch.setattr(models, "BETTER", -1)
+    last = SimtTiles.of(H200).tiles[-1]
+
+    def clock(x):
+        return None if x.section != "RATES" and x.what.tile == last else 2 * models.expected(x, device.like)
+
+    monkeypatch.setattr(device, "clock", clock)
     found = kernels.gemm.calibrate()
-    assert "Not fitted: in the time there was, 0 shapes were measured." in found.findings[1]
+    assert "of 4 shapes: off by 0.0%" in found.findings[1]
+    rates = [[tile.rate for tile in SimtTiles.of(facts).tiles] for facts in (FACTS, H200)]
+    assert rates[0][0] == pytest.approx(rates[1][0] / 2, rel=0.01)
+    assert rates[0][-1] == rates[1][-1]
 
 
 # ---- progress ----

@@ -99,9 +99,9 @@ def test_operands_are_random_and_finite(device):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_operands_lie_in_memory_side_by_side_and_past_the_cache(device, problem):
-    made = clock.DeviceClock(0, map(sample_of, PROBLEMS))
-    device.launches.clear()
     sample = sample_of(problem)
+    made = clock.DeviceClock(0, [sample])
+    device.launches.clear()
     made(sample)
     used = list(dict.fromkeys(tuple(addresses) for plan, addresses in device.launches if plan is sample.plan))
     read, written = problem_bytes(problem)

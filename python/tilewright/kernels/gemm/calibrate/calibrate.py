@@ -18,7 +18,7 @@ from tilewright.cute.runtime import current_device
 from tilewright.kernels.common import calibration
 from tilewright.kernels.common.ahead import compile_ahead, kernels_of
 from tilewright.kernels.common.launch import facts_of
-from tilewright.kernels.devices import as_packaged, forget, packaged
+from tilewright.kernels.devices import SECTIONS, as_packaged, forget, packaged
 from tilewright.kernels.gemm.api import gemm
 from tilewright.kernels.gemm.calibrate.clock import DeviceClock
 from tilewright.kernels.gemm.calibrate.models import fits
@@ -71,7 +71,7 @@ def calibrate(device: int | None, seconds: float) -> Calibrated:
     _require_place(facts.name)
     base = as_packaged(facts)
     fits = measured(base, functools.partial(DeviceClock, number), seconds)
-    began_from = calibration.fingerprint({name: packaged(name, base) for name in calibration.SECTIONS})
+    began_from = calibration.fingerprint({name: packaged(name, base) for name in SECTIONS})
     head = (
         f'"""{facts.name}: what {NAME} measured on one. What is not here is the package\'s."""\n\n'
         f'DEVICE = {facts.name!r}\nMEASURED = "{when()}"\nBEGAN_FROM = "{began_from}"'
