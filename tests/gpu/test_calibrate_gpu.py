@@ -69,7 +69,7 @@ def seconds(samples):
 
 
 def test_the_clock_agrees_with_that_of_the_benchmarks(samples, seconds):
-    """Which captures launches in a graph, and rotates tensors of torch."""
+    """Which rotates tensors of torch, and captures launches in a graph: these follow each other by up to 1 us faster."""
     options = argparse.Namespace(dry=False, quick=True)
     for sample, found in zip(samples, seconds, strict=True):
         p = sample.problem
@@ -78,7 +78,7 @@ def test_the_clock_agrees_with_that_of_the_benchmarks(samples, seconds):
         operands = [[torch.randn(side, device="cuda").to(TYPES[p.a_type]) for _ in range(sets)] for side in sides]
         issue = gpu.rotating(functools.partial(kernels.gemm, plan=sample.plan), *operands)
         times = gpu.race([gpu.Contestant("plan", issue)], sets, p.moved_bytes, options, guess=found)
-        assert found == pytest.approx(times["plan"].median, rel=0.15), p
+        assert found == pytest.approx(times["plan"].median, rel=0.15, abs=1e-6), p
 
 
 def test_the_clock_needs_no_torch(seconds):

@@ -154,7 +154,7 @@ def test_the_file_of_a_device():
     assert file_of("Tesla V100", 70) == "t4"
     assert file_of("NVIDIA B300", 103) == "b200"
     assert Rates.of(DEVICES["sm_80"]).half == 312
-    assert Sm90Model.of(DEVICES["sm_80"]).ingest == Sm90Model.of(H200).ingest == 76.7
+    assert Sm90Model.of(DEVICES["sm_80"]).ingest == Sm90Model.of(H200).ingest == 72.4
 
 
 @pytest.mark.parametrize("name", ["h100", "h100_80gb"])
@@ -167,7 +167,7 @@ def test_a_device_with_a_file_of_its_own(monkeypatch, name):
     try:
         assert file_of(facts.name, facts.capability) == name
         assert Sm90Model.of(facts).ingest == 40
-        assert Sm90Model.of(H200).ingest == 76.7
+        assert Sm90Model.of(H200).ingest == 72.4
         assert Rates.of(facts).half == Rates.of(H200).half  # what the file lacks is the H200's
     finally:
         devices._known.clear()

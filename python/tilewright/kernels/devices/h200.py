@@ -298,33 +298,33 @@ SM90_CONFIGS = {
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 2000 launches of 345 random shapes.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
-    "ingest": 76.7,  # bytes a clock that come into a multiprocessor
-    "stream": 31.1,  # the same of rows of `few_tiles` or less, which come from memory
+    "ingest": 72.4,  # bytes a clock that come into a multiprocessor
+    "stream": 30.7,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
-    "broken_rows": 1.29,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
-    "latency": 1870,  # of a stage, from asking for it until it may be asked for again
-    "launch": 1.05e-6,  # seconds
-    "fill": 661,  # to start
-    "cluster": 721,  # to start, besides, in a cluster
-    "split": 422,  # to begin the exchange of sums
-    "exchange": 24.8,  # bytes a clock, of sums that are read from other CTAs of a cluster
-    "store": 18.8,  # bytes a clock
-    "memory": 4.63e12,  # bytes a second, that are read
-    "written": 4.02e12,  # the same of C
-    "begun": 114,  # clocks of a tile, besides: barriers, and until its first stage is there
+    "broken_rows": 1.4,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "latency": 1910,  # of a stage, from asking for it until it may be asked for again
+    "launch": 1.02e-6,  # seconds
+    "fill": 642,  # to start
+    "cluster": 815,  # to start, besides, in a cluster
+    "split": 357,  # to begin the exchange of sums
+    "exchange": 28.4,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "store": 18.7,  # bytes a clock
+    "memory": 5.08e12,  # bytes a second, that are read
+    "written": 3.94e12,  # the same of C
+    "begun": 143,  # clocks of a tile, besides: barriers, and until its first stage is there
     "outstanding": 8,  # stages of a CTA that are asked for at a time: more do not help
-    "sharpness": 6.9,  # of what overlaps: the p of the p-norm of the times
-    "fetches": 0.066,  # of the time that the L2 needs
+    "sharpness": 7.0,  # of what overlaps: the p of the p-norm of the times
+    "fetches": 0.0667,  # of the time that the L2 needs
     "l2": 3.1e12,  # bytes a second
-    "direct": 1220,  # clocks, to store from registers
-    "overlapped": 1.01,  # of storing a tile, in ping-pong
-    "unused": 0.207,  # how much longer the memory takes where stages hold rows outside of the tensors only
-    "starved": 0.148,  # how much longer it takes where some multiprocessors have no tile:
+    "direct": 1090,  # clocks, to store from registers
+    "overlapped": 0.965,  # of storing a tile, in ping-pong
+    "unused": 0.209,  # how much longer the memory takes where stages hold rows outside of the tensors only
+    "starved": 0.127,  # how much longer it takes where some multiprocessors have no tile:
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
     # Of tiles that are shared along K:
-    "part": 15.0,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
-    "joining": 3680,  # until those of another share are asked for, and the first of them are there
+    "part": 14.4,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
+    "joining": 3630,  # until those of another share are asked for, and the first of them are there
     "l2_bytes": 62914560.0,  # that the L2 holds: 60 MiB, as the driver says
 }
 
