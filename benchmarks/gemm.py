@@ -28,7 +28,7 @@ from tilewright import kernels
 
 Call = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]
 MARGIN = 1.1  # of cuBLAS's error
-# Errors that are right whatever cuBLAS's is: in fp64 it makes the reference, and to a vector it multiplies without TF32.
+# Errors that are right whatever cuBLAS's is: in fp64 it makes the reference, and vectors it multiplies without TF32.
 FLOORS = {"fp64": 1e-14, "tf32": 4e-4}
 SHORT = 40e-6  # seconds: launches of such a length are also timed one by one, with what the host does for each
 

@@ -69,7 +69,7 @@ def seconds(samples):
 
 
 def test_the_clock_agrees_with_that_of_the_benchmarks(samples, seconds):
-    """Which rotates tensors of torch, and captures launches in a graph: these follow each other by up to 1 us faster."""
+    """Which rotates tensors of torch, and captures launches in a graph: they follow each other up to 1 us faster."""
     options = argparse.Namespace(dry=False, quick=True)
     for sample, found in zip(samples, seconds, strict=True):
         p = sample.problem
