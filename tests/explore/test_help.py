@@ -9,6 +9,7 @@ import pytest
 from tilewright.__main__ import HELP, USAGE, main
 from tilewright.explore.command import COMMANDS, EXAMPLES
 
+NAMES = [*(name for name in EXAMPLES if " " not in name), *HELP]
 RUNNING = [(name, words) for name in ("show", "explain", "analyze") for words, _ in EXAMPLES[name]]
 
 
@@ -19,7 +20,7 @@ def test_examples_run(name, words, capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *HELP])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help_of_its_own(name, capsys):
     assert main([name, "--help"]) == 0
     said = capsys.readouterr().out
@@ -36,4 +37,4 @@ def test_every_command_of_the_usage_has_help():
         for line in USAGE.partition("\n\n")[0].splitlines()
         if not line.split()[-1].startswith("--")
     }
-    assert named == {*COMMANDS, *HELP}
+    assert named == {*NAMES} > {*COMMANDS}
