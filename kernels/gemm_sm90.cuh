@@ -84,7 +84,7 @@ struct GemmSm90 {
     unsigned tiles_m, tiles_n, tiles;  // in clusters; all, batches included
     unsigned group;                    // tiles along M that are taken together before the next ones along N
     int part;  // elements of K from one matrix of the last batch mode to the next, where these are parts of K; else 0
-    unsigned batch[kBatch + 1];        // extents
+    unsigned batch[kBatch + 1];                     // extents
     unsigned a_has[kBatch + 1], b_has[kBatch + 1];  // 0 where all matrices of the batch are one
   };
   struct WithStreamK : Whole {
@@ -213,7 +213,8 @@ struct GemmSm90 {
         }
         const int at = place.k + k * kTileK;
         if (!kEarlyA || !asked) A::template load<kClusterN>(stage, boxes_a, a, at, full, n_share, mask_a);
-        if (!kEarlyB || !asked) B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, at, full, m_share, mask_b);
+        if (!kEarlyB || !asked)
+          B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, at, full, m_share, mask_b);
         slot.next();
       }
       if constexpr (kStreamK) {
