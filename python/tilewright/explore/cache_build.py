@@ -9,7 +9,7 @@ from tilewright import _core
 from tilewright._names import did_you_mean
 from tilewright._program import program
 from tilewright.devices import DEVICES, DeviceFacts
-from tilewright.explore.command import Parser
+from tilewright.explore.command import Parser, stoppable
 from tilewright.explore.workload import plans_of_file, problems_of_word
 from tilewright.kernels.common.ahead import compile_ahead, kernels_of
 from tilewright.kernels.common.launch import facts_of
@@ -56,12 +56,7 @@ def build_command(arguments: Sequence[str]) -> int:
     if it was stopped.
     """
     try:
-        return _build(arguments)
-    except SystemExit as stop:  # argparse: --help, or arguments that it does not understand
-        return int(stop.code or 0)
-    except KeyboardInterrupt:
-        print(f"{program()} cache build: stopped; what was compiled is kept", file=sys.stderr)
-        return 130
+        return stoppable("cache build", lambda: _build(arguments), "what was compiled is kept")
     except OSError as error:
         reason = f"cannot read {error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"{program()} cache build: {reason}", file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilewright import kernels
 from tilewright._program import program
-from tilewright.explore.command import Parser
+from tilewright.explore.command import Parser, stoppable
 from tilewright.kernels.common import calibration
 from tilewright.kernels.gemm.calibrate.calibrate import facts_and_number
 from tilewright.runtime.errors import NvrtcError
@@ -34,12 +34,7 @@ def calibrate_command(arguments: Sequence[str]) -> int:
     if it was stopped.
     """
     try:
-        return _calibrate(arguments)
-    except SystemExit as stop:  # argparse: --help, or arguments that it does not understand
-        return int(stop.code or 0)
-    except KeyboardInterrupt:
-        print(f"{program()} calibrate: stopped; the numbers are those that were there before", file=sys.stderr)
-        return 130
+        return stoppable("calibrate", lambda: _calibrate(arguments), "the numbers are those that were there before")
     except (OSError, RuntimeError, ValueError, NvrtcError) as error:
         print(f"{program()} calibrate: {str(error).removeprefix('kernels.gemm.calibrate: ')}", file=sys.stderr)
         return 1

@@ -92,6 +92,17 @@ def _listed(what: str, names: Iterable[str]) -> str:
     return textwrap.fill(f"{what}: {', '.join(names)}.", 110) + "\n"
 
 
+def stoppable(name: str, run: Callable[[], int], kept: str) -> int:
+    """The exit status of a command that its arguments may end, 130 where its user does: then it says what is `kept`."""
+    try:
+        return run()
+    except SystemExit as stop:  # argparse: --help, or arguments that it does not understand
+        return int(stop.code or 0)
+    except KeyboardInterrupt:
+        print(f"{program()} {name}: stopped; {kept}", file=sys.stderr)
+        return 130
+
+
 def layout_command(arguments: Sequence[str]) -> int:
     """Run `show`, `explain`, `analyze`, `explore` or `profile` with its arguments; the exit status.
 

@@ -73,6 +73,12 @@ class GemmPlan(PlanValue):
     def require_fields(self) -> None:
         """TypeError, ValueError or LayoutError where the fields are none that a kernel takes."""
         require_promotion(self)
+        p = self.problem
+        if p.whole_k and self.part_of_k == 0:
+            raise LayoutError(
+                f"{type(self).__name__}: {p} has a last part of K that is shorter than {p.k}, but in this plan all "
+                "parts have as many products; take parts that divide K, or gemm_sm90 with split_k=1 and stream_k_ctas=0"
+            )
         self.require_layouts()
 
     @short

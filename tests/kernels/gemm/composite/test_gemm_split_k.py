@@ -23,6 +23,8 @@ from tilewright.kernels.gemm.composite.sum_parts import SumParts, sums_of, takes
 from tilewright.kernels.gemm.epilogue import compute_type
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.report import GemmReport
+from tilewright.kernels.gemm.simt import build as simt
+from tilewright.kernels.gemm.sm80 import choose as sm80
 from tilewright.kernels.gemm.sm90 import choose as sm90
 from tilewright.kernels.gemm.sm90 import tensor_maps
 
@@ -213,8 +215,26 @@ def test_parts_that_the_kernel_does_not_take():
     for wrong in (parts_problem(problem, 96), plan.problem._replace(a_strides=(1000, 1, 380))):
         with pytest.raises(LayoutError, match=r"parts of K = 1000 have whole steps of 64, but for the last one"):
             plan.replace(problem=wrong)
-    with pytest.raises(LayoutError, match="with split_k 2 and stream_k_ctas 0"):
-        plan.replace(split_k=2, workers=264)
+    for change in ({"split_k": 2, "workers": 264}, {"stream_k_ctas": 132}):
+        with pytest.raises(
+            LayoutError, match=r"GemmSm90: .* has a last part of K that is shorter than 384, but in this"
+        ):
+            plan.replace(**change)
+
+
+@pytest.mark.parametrize("kernel", ["GemmSm80", "GemmSimt"])
+def test_other_kernels_take_equal_parts_only(kernel):
+    """They would read behind the end of a row."""
+    problem = problem_of(64, 64, 1000, Float16)
+    choose = {"GemmSm80": sm80.choose, "GemmSimt": simt.choose}[kernel]
+    plan = choose(parts_problem(problem, 250), ALIGNED, H200)
+    assert type(plan).__name__ == kernel
+    with pytest.raises(
+        LayoutError, match=rf"{kernel}: .* parts of K = 1000 has a last part of K that is shorter than 384"
+    ):
+        plan.replace(problem=parts_problem(problem, 384))
+    with pytest.raises(ValueError, match="SplitKGemm: parts of 0 products along K; a part has at least one"):
+        parts_problem(problem, 0)
 
 
 @pytest.mark.parametrize("b", ["k", "n"])

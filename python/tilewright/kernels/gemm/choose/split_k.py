@@ -15,6 +15,7 @@ from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_parts, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
 from tilewright.kernels.gemm.sm90.kernel import SM90
+from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["in_parts", "seconds_of", "split_k", "sum_seconds"]
 
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
-SPAN = 128  # bytes of a row in a step of gemm_sm90
 FILLS = (2, 1, 0.5)  # how often the CTAs of all parts fill the device
 EQUAL_FILLS = (2, 1, 0.5, 0.25)  # the same where parts have to be equal, so that their numbers are few
 
@@ -96,12 +96,18 @@ def _one_way(
 
 def _lengths(problem: GemmProblem, config: Config, facts: DeviceFacts) -> list[int]:
     """How long parts are that fill the device twice, once and by a half with the tiles of a configuration."""
-    p, numbers, size = problem, SplitK.of(facts), problem.a_type.bits // 8
+    p = problem
     along = zip((p.m, p.n), (config.bM, config.bN), config.cluster, strict=True)
     tiles = p.batches * math.prod(-(-extent // (tile * beside)) * beside for extent, tile, beside in along)
-    ctas, most = facts.multiprocessors * config.resident, min(numbers.most_parts, p.k * size // numbers.least_bytes)
+    ctas, most = facts.multiprocessors * config.resident, _most_parts(p, facts)
     counts = {min(int(fill * ctas / tiles), most) for fill in FILLS}
-    return sorted({length_of_parts(p.k, count, SPAN // size) for count in counts if count > 1})
+    return sorted({length_of_parts(p.k, count, SPAN * 8 // p.a_type.bits) for count in counts if count > 1})
+
+
+def _most_parts(problem: GemmProblem, facts: DeviceFacts) -> int:
+    """Of which each has rows that are long enough, and which one sum has."""
+    numbers = SplitK.of(facts)
+    return min(numbers.most_parts, problem.k * problem.a_type.bits // 8 // numbers.least_bytes)
 
 
 def _equal(
@@ -124,14 +130,12 @@ def _plan(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm
 
 def _divisors(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
     """The numbers of equal parts that come nearest to filling the device."""
-    p, numbers = problem, SplitK.of(facts)
-    size = p.a_type.bits // 8
-    most = min(numbers.most_parts, p.k * size // numbers.least_bytes)
+    p, size, most = problem, problem.a_type.bits // 8, _most_parts(problem, facts)
     along_k = p.a_strides[1] == 1 or p.b_strides[1] == 1
     fitting = [n for n in range(2, most + 1) if p.k % n == 0 and not (along_k and p.k // n * size % ROW)]
     if not fitting:  # rows that are copied first anyway begin where they like
         fitting = [n for n in range(2, most + 1) if p.k % n == 0]
-    filling = facts.multiprocessors / tiles_of(p, numbers)
+    filling = facts.multiprocessors / tiles_of(p, SplitK.of(facts))
     found = {min(fitting, key=lambda n: abs(n - fill * filling)) for fill in EQUAL_FILLS if fitting}
     yield from sorted(found)
 

@@ -45,6 +45,8 @@ stored as Float32
     C (64,32,3):(32,1,2048) = A (64,384,3):(1000,1,384) B (32,384,3):(1000,1,384), Float16, summed in Float32, \
 stored as Float32, parts of K = 1000
     """
+    if k < 1:
+        raise ValueError(f"SplitKGemm: parts of {k} products along K; a part has at least one")
     p, sums, parts = problem, sums_of(problem), -(-problem.k // k)
     batch, step = [], sums.pitch * sums.rows
     for extent in p.batch:
@@ -82,7 +84,7 @@ class SplitKGemm(CompositeGemm):
     def require_fields(self) -> None:
         """ValueError where a plan is not that of the problem's parts."""
         own = self._own
-        wanted = parts_problem(self.problem, own.k) if own.k else self.problem
+        wanted = parts_problem(self.problem, own.k)
         if own != wanted or self.sum.problem != self.problem:
             name, found, due = ("gemm", own, wanted) if own != wanted else ("sum", self.sum.problem, self.problem)
             raise ValueError(

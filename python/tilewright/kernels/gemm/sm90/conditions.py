@@ -81,17 +81,15 @@ def require_fields(plan: GemmSm90) -> None:
     if plan.stream_k_ctas:
         _require_stream_k(plan, refuse)
     if p.whole_k and (
-        plan.part_of_k == 0
-        or p.k % bK
+        p.k % bK
         or not p.batch
         or not (p.batch[-1] - 1) * p.k < p.whole_k < p.batch[-1] * p.k
         or any(strides[-1] != p.k * strides[1] for strides in (p.a_strides, p.b_strides))
     ):
         refuse(
-            f"parts of K = {p.whole_k} have whole steps of {bK}, but for the last one, follow each other along the "
-            f"last batch mode, and are not shared any more; these are {text(p.batch[-1:])} parts of {p.k}, "
-            f"{text(p.a_strides[-1:])} elements of A apart and {text(p.b_strides[-1:])} of B, with split_k "
-            f"{plan.split_k} and stream_k_ctas {plan.stream_k_ctas}"
+            f"parts of K = {p.whole_k} have whole steps of {bK}, but for the last one, and follow each other along the "
+            f"last batch mode; these are {text(p.batch[-1:])} parts of {p.k}, {text(p.a_strides[-1:])} elements of A "
+            f"apart and {text(p.b_strides[-1:])} of B"
         )
     for name, rows, k_major, sharers in (
         ("bM", bM, majors[0], plan.cluster_mn[1]),
