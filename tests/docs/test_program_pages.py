@@ -10,7 +10,7 @@ from places import ROOT
 
 pytest.importorskip("myst_nb", reason="what builds the site is not installed: make docs brings it")
 
-from generate import programs  # noqa: E402
+from generate import programs
 
 PAGES = dict(programs.pages(ROOT))
 PARTS = {f"{path.parent.name}/{path.name}" for path in (ROOT / "examples").glob("*/*.py") if path.stem != "__init__"}
