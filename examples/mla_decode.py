@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 import torch
-from tilewright.examples.attention.latent_blocks import CTAS, HEADS, KEYS, LATENT, ROPE, for_each_segment, part_of
+from tilewright.examples.attention.latent_blocks import CTAS, HEADS, KEYS, LATENT, ROPE, query_of, split
 from tilewright.examples.attention.latent_combine import combine
 from tilewright.examples.attention.latent_heads import opaque, quad_max, save
 from tilewright.examples.attention.latent_load import produce
@@ -78,21 +78,23 @@ def mla_kernel(
     stage_Q = stage(6, sQ_layout, 8, 1)
     pipeline.pipeline_init_arrive(cute.make_layout(CTAS))
     pipeline.pipeline_init_wait(cute.make_layout(CTAS))
-    # This part of the list of blocks, and the query in which it begins.
-    mine = mLengths, queries, *part_of(mLengths, queries, part, parts, lane)
+    splits = split(mLengths, queries, parts).measure()
+    mine = splits.of_part(part)
 
     if warp_idx >= 8:
         cute.arch.setmaxregister_decrease(40)
         if warp_idx == 8:
             of_C, of_R = (load_C, gC, sC), (load_R, gR, sR)
-            produce((load_Q, gQ, sQ, stage_Q), of_C, of_R, stages, mTable, mine, rank)
+            produce((load_Q, gQ, sQ, stage_Q), of_C, of_R, stages, mTable, mLengths, queries, splits, mine, rank)
     else:
         cute.arch.setmaxregister_increase(232)
         shared, mmas, to = (sQ, sC, sR, sStats), (qk_mma, own_mma, other_mma), (mO, mL, mSums, mStats)
         if warp_idx < 4:
-            Warpgroup(0, stages, shared, mmas, scale, warp_idx, lane, tidx).compute(stage_Q, mine, to, part, rank)
+            warpgroup_0 = Warpgroup(0, stages, shared, mmas, scale, warp_idx, lane, tidx)
+            warpgroup_0.compute(stage_Q, mLengths, queries, splits, mine, to, rank)
         else:
-            Warpgroup(1, stages, shared, mmas, scale, warp_idx, lane, tidx).compute(stage_Q, mine, to, part, rank)
+            warpgroup_1 = Warpgroup(1, stages, shared, mmas, scale, warp_idx, lane, tidx)
+            warpgroup_1.compute(stage_Q, mLengths, queries, splits, mine, to, rank)
 
 
 class Warpgroup:
@@ -273,28 +275,30 @@ class Warpgroup:
             self.end_other(states)
 
     @cute.jit
-    def compute(self, stage_Q, mine, to, part, rank):
+    def compute(self, stage_Q, mLengths, queries, splits, mine, to, rank):
         """The blocks of one query after another; sums of a query that other parts share go to the workspace."""
         state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
         states = [pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1) for _ in range(2)]
 
-        def attend(sequence, query, first, end, blocks, keys):
+        def attend(segment):
+            sequence, query, keys = query_of(mLengths, queries, segment.item)
+            count, left = segment.end - segment.begin, keys - segment.begin * KEYS
             self.row_max.fill(-math.inf)
             self.row_sum.fill(0.0)
             self.tOrO.fill(0.0)
             stage_Q.consumer_wait(state_Q)
             if cutlass.const_expr(self.group == 0):
-                self.even(states, keys - first * KEYS, end - first)
+                self.even(states, left, count)
             else:
-                self.odd(states, keys - first * KEYS, end - first)
+                self.odd(states, left, count)
             stage_Q.consumer_release(state_Q)
             state_Q.advance()
-            self.finish(to, sequence, query, first, end, blocks, part, rank)
+            self.finish(to, segment, sequence, query, rank)
 
-        for_each_segment(*mine, attend)
+        splits.for_each(mine, attend)
 
     @cute.jit
-    def finish(self, to, sequence, query, first, end, blocks, part, rank):
+    def finish(self, to, segment, sequence, query, rank):
         """O and L of a query whose blocks are all of this part, or else sums and the logarithms of their weights."""
         mO, mL, mSums, mStats = to
         group, column_0, sStats = self.group, self.column_0, self.sStats
@@ -304,8 +308,6 @@ class Warpgroup:
             if column_0 == 0:
                 sStats[self.row_0 + 8 * r, 2, group] = total
         cute.arch.barrier(barrier_id=ALL, number_of_threads=256)
-        is_whole = end - first == blocks
-        slot = 2 * part + (1 if first == 0 else 0)
         for r in cutlass.range_constexpr(2):
             row = self.row_0 + 8 * r
             weight = sStats[row, 2, 0] + sStats[row, 2, 1]
@@ -313,15 +315,15 @@ class Warpgroup:
             logarithm = cute.where(weight == 0.0, -math.inf, self.row_max[r] * self.scale_log2 + cute.math.log2(weight))
             self.tO[r, None].store(self.tO[r, None].load() * inverse)
             head = rank * ROWS + row
-            if is_whole:
+            if segment.is_whole:
                 save(self.tO[r, None], mO[sequence, query, head, None], group * HALF + column_0)
             else:
-                save(self.tO[r, None], mSums[slot, head, None], group * HALF + column_0)
+                save(self.tO[r, None], mSums[segment.slot, head, None], group * HALF + column_0)
             if group == 0 and column_0 == 0:
-                if is_whole:
+                if segment.is_whole:
                     mL[sequence, query, head] = logarithm / LOG2_E
                 else:
-                    mStats[slot, head] = logarithm
+                    mStats[segment.slot, head] = logarithm
         cute.arch.barrier(barrier_id=ALL, number_of_threads=256)  # before the sums of the next
 
 
@@ -368,7 +370,7 @@ def mla_decode(
         load_Q, gQ, load_C, gC, load_R, gR, mTable, mLengths, mO, mL, mSums, mStats, scale, sQ_layout, sC_layout,
         sR_layout, qk_mma, own_mma, other_mma,
     ).launch(grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
-    combine(mLengths, mO, mL, mSums, mStats, parts, mQ.shape[0] * mQ.shape[1])
+    combine(mLengths, mO, mL, mSums, mStats, parts)
 
 
 # dtype, lengths, queries, multiprocessors

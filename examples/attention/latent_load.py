@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.examples.attention.latent_blocks import CTAS, KEYS, LATENT, ROPE, for_each_segment
+from tilewright.examples.attention.latent_blocks import CTAS, KEYS, LATENT, ROPE, query_of
 
 import tilewright as cutlass
 from tilewright import cute, pipeline
@@ -10,11 +10,11 @@ from tilewright.cute.nvgpu import cpasync
 
 
 @cute.jit
-def produce(of_Q, of_C, of_R, stages, mTable, mine, rank):
+def produce(of_Q, of_C, of_R, stages, mTable, mLengths, queries, splits, mine, rank):
     """One warp of each CTA asks for its heads' Q and for its share of the keys.
 
     of_Q, of_C, of_R: each (TMA, global tensor, shared tensor); stages: of each place those of the halves of the latent
-    numbers and of those that rotate. mine: the part of the list of blocks.
+    numbers and of those that rotate. mine: the part of the list of blocks that splits gives.
     """
     (load_Q, gQ, sQ, stage_Q), (load_C, gC, sC), (load_R, gR, sR) = of_Q, of_C, of_R
     state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
@@ -47,18 +47,19 @@ def produce(of_Q, of_C, of_R, stages, mTable, mine, rank):
                 cute.copy(load_R, there, here, tma_bar_ptr=barrier, mcast_mask=2**CTAS - 1)
         state.advance()
 
-    def fetch(sequence, query, first, end, blocks, keys):
+    def fetch(segment):
+        sequence, query, keys = query_of(mLengths, queries, segment.item)
         stage_Q.producer_acquire(state_Q)
         rows = tQgQ[None, rank, query, sequence]
         cute.copy(load_Q, rows, tQsQ, tma_bar_ptr=stage_Q.producer_get_barrier(state_Q))
         state_Q.advance()
-        for i in cutlass.range(cute.ceil_div(end - first, 2), unroll=1):
-            block = first + 2 * i
+        for i in cutlass.range(cute.ceil_div(segment.end - segment.begin, 2), unroll=1):
+            block = segment.begin + 2 * i
             load(0, states[0], sequence, block, keys)
-            if block + 1 < end:
+            if block + 1 < segment.end:
                 load(1, states[1], sequence, block + 1, keys)
 
-    for_each_segment(*mine, fetch)
+    splits.for_each(mine, fetch)
     for place in cutlass.range_constexpr(2):
         for pipe in stages[place]:
             pipe.producer_tail(states[place])

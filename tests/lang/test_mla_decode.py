@@ -132,7 +132,7 @@ def test_nothing_is_spilled_and_products_overlap():
          {"race", "missing fence", "uninitialized", "deadlock", "barrier"}),
         ('sP)\n        cute.arch.fence_proxy("async.shared", space="cta")', "sP)", {"missing fence"}),
         ('.fill(0.0)\n            cute.arch.fence_proxy("async.shared", space="cta")', ".fill(0.0)", {"missing fence"}),
-        ("cute.arch.barrier(barrier_id=ALL, number_of_threads=256)\n        is_whole", "is_whole", {"race"}),
+        ("cute.arch.barrier(barrier_id=ALL, number_of_threads=256)\n        for r in", "for r in", {"race"}),
         ("        self.stages[other][2].consumer_release(states[other])\n", "", {"deadlock", "barrier", "early exit"}),
     ],
 )  # fmt: skip
