@@ -21,7 +21,7 @@ import math
 import torch
 from tilewright.examples.attention.latent_blocks import CTAS, HEADS, KEYS, LATENT, ROPE, query_of, split
 from tilewright.examples.attention.latent_combine import combine
-from tilewright.examples.attention.latent_heads import opaque, quad_max, save
+from tilewright.examples.attention.latent_heads import multiply, opaque, quad_max, rescale, save
 from tilewright.examples.attention.latent_load import produce
 from tilewright.examples.attention.latent_operands import arguments, operands, reference, workspace
 from tilewright.examples.attention.stages import filled
@@ -76,10 +76,15 @@ def mla_kernel(
 
     stages = [[stage(3 * place + i, x, 4, CTAS) for i, x in enumerate((half, half, rope))] for place in range(2)]
     stage_Q = stage(6, sQ_layout, 8, 1)
+    if warp_idx == 8:
+        for atom in (load_Q, load_C, load_R):
+            cpasync.prefetch_descriptor(atom)
     pipeline.pipeline_init_arrive(cute.make_layout(CTAS))
     pipeline.pipeline_init_wait(cute.make_layout(CTAS))
-    splits = split(mLengths, queries, parts).measure()
-    mine = splits.of_part(part)
+    splits = split(mLengths, queries, parts)
+    cute.arch.griddepcontrol_wait()  # what comes before may begin while the kernel before this one ends
+    cute.arch.griddepcontrol_launch_dependents()
+    mine = splits.measure().of_part(part)
 
     if warp_idx >= 8:
         cute.arch.setmaxregister_decrease(40)
@@ -118,8 +123,7 @@ class Warpgroup:
                 qk_mma.make_fragment_B(thr_qk.partition_B(x)),
             )
             for x, at in (
-                (sC[None, None, 0, None], (0, 0)), (sC[None, None, 1, None], (0, 1)),
-                (sR, (0, LATENT // ROPE)),
+                (sC[None, None, 0, None], (0, 0)), (sC[None, None, 1, None], (0, 1)), (sR, (0, LATENT // ROPE)),
             )
         ]  # fmt: skip
         tSrS = qk_mma.make_fragment_C(qk_mma.partition_shape_C((ROWS, KEYS)))
@@ -135,11 +139,9 @@ class Warpgroup:
         # A thread has two rows, with the columns that its quad of lanes shares.
         self.tS, self.tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
         own = qk_mma.get_slice(tidx % 128).partition_C(cute.make_identity_tensor((ROWS, KEYS)))
-        row_0, column_0 = rows_and_columns(own)[0, 0]
-        self.row_0, self.column_0 = row_0, column_0
+        self.row_0, self.column_0 = rows_and_columns(own)[0, 0]
         self.row_max, self.row_sum, self.shrink = (cute.make_rmem_tensor(2, cutlass.Float32) for _ in range(3))
-        scale_log2 = scale * LOG2_E
-        self.scale_log2 = scale_log2
+        self.scale_log2 = scale * LOG2_E
 
     @cute.jit
     def begin_scores(self, states):
@@ -188,16 +190,9 @@ class Warpgroup:
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier(barrier_id=TOGETHER + self.group, number_of_threads=128)
 
-    @cute.jit
-    def rescale(self):
-        """Bring the sums to new maxima, where a row of the warp has one."""
-        if cute.arch.vote_any_sync(cute.arch.fmin(self.shrink[0], self.shrink[1]) < 1.0):
-            for r in cutlass.range_constexpr(2):
-                self.tO[r, None].store(self.tO[r, None].load() * self.shrink[r])
-
     def begin_own(self):
         """The values of this warpgroup's block."""
-        self.rescale()
+        rescale(self.tO, self.shrink)
         multiply(self.mmas[1], self.tOrO, self.tOrP, self.tOrV[None, None, None, opaque(self.group)], True)
         warpgroup.commit_group()
 
@@ -218,7 +213,7 @@ class Warpgroup:
             self.row_max[r] = self.sStats[row_0 + 8 * r, 0, other]
             self.shrink[r] = self.sStats[row_0 + 8 * r, 1, other]
             self.row_sum[r] = self.row_sum[r] * self.shrink[r]
-        self.rescale()
+        rescale(self.tO, self.shrink)
         place = opaque(other)
         P, V = self.tOsP[None, None, None, place], self.tOrV[None, None, None, place]
         multiply(self.mmas[2], self.tOrO, P, V, True)
@@ -231,20 +226,27 @@ class Warpgroup:
         states[other].advance()
 
     @cute.jit
-    def even(self, states, keys, count):
+    def end_scores(self, release_Q, is_last):
+        """Q is free for the next query once the scores of the last block are there."""
+        warpgroup.wait_group(0)
+        if is_last:
+            release_Q()
+
+    @cute.jit
+    def even(self, states, keys, count, release_Q):
         """Warpgroup 0: the blocks 0, 2, .. of so many, each followed by the values of the next one."""
         self.begin_scores(states)
-        warpgroup.wait_group(0)
+        self.end_scores(release_Q, count < 3)
         self.weigh(keys)
         self.clear(self.group, keys)
         self.begin_own()
         self.end_own(states)
         for i in cutlass.range((count - 1) // 2, unroll=1):
             self.begin_other()
-            self.begin_scores(states)
-            warpgroup.wait_group(1)
-            self.end_other(states)
             warpgroup.wait_group(0)
+            self.end_other(states)  # at once: the next keys of that place are under way while those of this one come
+            self.begin_scores(states)
+            self.end_scores(release_Q, i == (count - 1) // 2 - 1)
             left = keys - 2 * (i + 1) * KEYS
             self.weigh(left)
             self.clear(self.group, left)
@@ -256,11 +258,11 @@ class Warpgroup:
             self.end_other(states)
 
     @cute.jit
-    def odd(self, states, keys, count):
+    def odd(self, states, keys, count, release_Q):
         """Warpgroup 1: the blocks 1, 3, .., and before the values of each those of the block before."""
         for i in cutlass.range(count // 2, unroll=1):
             self.begin_scores(states)
-            warpgroup.wait_group(0)
+            self.end_scores(release_Q, i == count // 2 - 1)
             self.begin_other()
             left = keys - (2 * i + 1) * KEYS
             self.weigh(left)
@@ -269,6 +271,8 @@ class Warpgroup:
             self.clear(self.group, left)
             self.begin_own()
             self.end_own(states)
+        if count == 1:
+            release_Q()
         if count % 2 == 1:
             self.begin_other(keys - (count - 1) * KEYS)
             warpgroup.wait_group(0)
@@ -280,6 +284,9 @@ class Warpgroup:
         state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
         states = [pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1) for _ in range(2)]
 
+        def release_Q():
+            stage_Q.consumer_release(state_Q)
+
         def attend(segment):
             sequence, query, keys = query_of(mLengths, queries, segment.item)
             count, left = segment.end - segment.begin, keys - segment.begin * KEYS
@@ -288,10 +295,9 @@ class Warpgroup:
             self.tOrO.fill(0.0)
             stage_Q.consumer_wait(state_Q)
             if cutlass.const_expr(self.group == 0):
-                self.even(states, left, count)
+                self.even(states, left, count, release_Q)
             else:
-                self.odd(states, left, count)
-            stage_Q.consumer_release(state_Q)
+                self.odd(states, left, count, release_Q)
             state_Q.advance()
             self.finish(to, segment, sequence, query, rank)
 
@@ -325,13 +331,6 @@ class Warpgroup:
                 else:
                     mStats[segment.slot, head] = logarithm
         cute.arch.barrier(barrier_id=ALL, number_of_threads=256)  # before the sums of the next
-
-
-def multiply(tiled_mma, acc, a, b, accumulate):
-    """wgmma that begin now."""
-    warpgroup.fence()
-    tiled_mma.set(warpgroup.Field.ACCUMULATE, accumulate)
-    cute.gemm(tiled_mma, acc, a, b, acc)
 
 
 @cute.jit
@@ -369,7 +368,9 @@ def mla_decode(
     mla_kernel(
         load_Q, gQ, load_C, gC, load_R, gR, mTable, mLengths, mO, mL, mSums, mStats, scale, sQ_layout, sC_layout,
         sR_layout, qk_mma, own_mma, other_mma,
-    ).launch(grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
+    ).launch(
+        grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1, use_pdl=True
+    )  # fmt: skip
     combine(mLengths, mO, mL, mSums, mStats, parts)
 
 

@@ -22,11 +22,13 @@ def combine_kernel(
     tidx, _, _ = cute.arch.thread_idx()
     rows, part, _ = cute.arch.block_idx()
     queries, across = mO.shape[1], LATENT // VECTOR
+    cute.arch.griddepcontrol_launch_dependents()
     splits = split(mLengths, queries, parts).measure()
     begin = splits.begin_of(cutlass.min(part + 1, splits.parts - 1))
     item, base = splits.find(begin)
     sequence, query, keys = query_of(mLengths, queries, item)
     first, last = splits.sharing(base, blocks_of(keys))
+    cute.arch.griddepcontrol_wait()
     if part + 1 < splits.parts and base < begin and first == part:
         head, column = rows * COMBINED + tidx // across, tidx % across
         sums, logarithms = mSums[None, head, None], mStats[None, head]
@@ -43,5 +45,5 @@ def combine_kernel(
 def combine(mLengths, mO, mL, mSums, mStats, parts):
     """Launch combine_kernel."""
     combine_kernel(mLengths, mO, mL, mSums, mStats, parts).launch(
-        grid=[HEADS // COMBINED, cutlass.max(parts - 1, 1), 1], block=[COMBINED * LATENT // VECTOR, 1, 1]
+        grid=[HEADS // COMBINED, cutlass.max(parts - 1, 1), 1], block=[COMBINED * LATENT // VECTOR, 1, 1], use_pdl=True
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tilewright as cutlass
 from tilewright import cute
+from tilewright.cute.nvgpu import warpgroup
 
 
 def save(sums, row, column):
@@ -24,3 +25,18 @@ def opaque(place):
 def quad_max(value):
     """The greatest of four lanes, which have a row together."""
     return cute.arch.warp_reduction(value, cute.arch.fmax, threads_in_group=4)
+
+
+def multiply(tiled_mma, acc, a, b, accumulate):
+    """wgmma that begin now."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, accumulate)
+    cute.gemm(tiled_mma, acc, a, b, acc)
+
+
+@cute.jit
+def rescale(sums, shrink):
+    """Bring the sums to new maxima, where a row of the warp has one."""
+    if cute.arch.vote_any_sync(cute.arch.fmin(shrink[0], shrink[1]) < 1.0):
+        for r in cutlass.range_constexpr(2):
+            sums[r, None].store(sums[r, None].load() * shrink[r])

@@ -20,8 +20,6 @@ def produce(of_Q, of_C, of_R, stages, mTable, mLengths, queries, splits, mine, r
     state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
     states = [pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1) for _ in range(2)]
     alone, pair = cute.make_layout(1), cute.make_layout(CTAS)
-    for atom in (load_Q, load_C, load_R):
-        cpasync.prefetch_descriptor(atom)
 
     def partition(atom, who, layout, shared, tiles):
         return cpasync.tma_partition(atom, who, layout, cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2))
