@@ -292,9 +292,10 @@ TITLE = "# Compatibility with CuTeDSL's public examples\n"
 
 
 def joined(page: str, part: str) -> str:
-    """The page with a part in the place of the one of the same device, or at its end."""
-    parts = [text for text in re.split(r"(?m)^(?=## )", page)[1:] if text.partition(":")[0] != part.partition(":")[0]]
-    return "\n".join([TITLE, *(text.strip() + "\n" for text in sorted([*parts, part]))])
+    """The page with a part in the place of the one of the same device, or at its end. What stands above them stays."""
+    top, *parts = re.split(r"(?m)^(?=## )", page or TITLE)
+    parts = [text for text in parts if text.partition(":")[0] != part.partition(":")[0]]
+    return "\n".join([top.strip() + "\n", *(text.strip() + "\n" for text in sorted([*parts, part]))])
 
 
 def main() -> None:

@@ -17,11 +17,14 @@ __all__ = ["pages"]
 TITLES = {
     "guarantees": "Promises of safety",
     "gemm_few_rows": "GEMM of few rows",
+    "gemm_listed": "GEMM of listed shapes",
+    "gemm_random_others": "GEMM of random shapes, other types",
     "lang_cpu": "Kernels written in Python, on the CPU",
     "ncu_lang": "Predictions of kernels in Python",
     "ncu_few_rows": "Predictions for GEMMs of few rows",
 }
-SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare"}
+SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare", "gemm_listed": "gemm_random"}
+ARGUMENTS = {"gemm_listed": " --listed"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
 HEAD = """# Performance
@@ -52,7 +55,7 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
         kind, date = found.groups()
         heading, _, rest = path.read_text(encoding="utf-8").partition("\n")
         title = TITLES.get(kind, heading.removeprefix("# "))
-        script = script_of(root, kind)
+        script = script_of(root, kind) + ARGUMENTS.get(kind, "")
         front = "---\norphan: true\n---\n" if kind in rows else ""
         about = f"*Measured on {date} on {device(rest)} by* `python {script}`"
         yield path.name, f"{front}# {title}, {date}\n\n{about}\n{rest}"

@@ -35,6 +35,7 @@ _ELSEWHERE = {
     "atomicAdd": "cute.arch.atomic_add",
     "cdiv": "cute.ceil_div",
     "constexpr": "cutlass.Constexpr",
+    "dot": "cute.gemm",
     "local": "cute.make_rmem_tensor",
     "make_fragment": "cute.make_rmem_tensor",
     "maximum": "cute.math.max",
@@ -42,7 +43,9 @@ _ELSEWHERE = {
     "rint": "cute.math.floor",
     "round": "cute.math.floor",
     "shared": "cutlass.utils.SmemAllocator",
+    "shared_memory": "cutlass.utils.SmemAllocator",
     "static_range": "cutlass.range_constexpr",
+    "zeros": "cute.full",
 }
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("docutils", reason="the packages of the extra docs are not i
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from generate import results
 from generate.docstrings import escape, markdown
 from generate.groups import GROUPS
 from generate.notebooks import merge
@@ -91,3 +92,13 @@ def test_every_name_of_a_group_exists() -> None:
     listed = [name for names in GROUPS.values() for name in names.split()]
     assert len(set(listed)) == len(listed)
     assert [name for name in listed if not hasattr(cute, name)] == []
+
+
+def test_the_page_of_a_run_says_the_script_that_wrote_it() -> None:
+    written = dict(results.pages(ROOT))
+    scripts = {"gemm_listed": "gemm_random.py --listed", "gemm_few_rows": "gemm.py", "copy": "tiled_copy.py"}
+    for kind, script in scripts.items():
+        newest = max(name for name in written if re.fullmatch(rf"{kind}-[-\d]{{10}}\.md", name))
+        assert f"`python benchmarks/{script}`" in written[newest], newest
+    titles = re.findall(r"^\| \[(.+?)\]", written["index.md"].partition("## Earlier runs")[0], re.MULTILINE)
+    assert len(set(titles)) == len(titles) > 20

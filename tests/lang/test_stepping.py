@@ -113,6 +113,24 @@ def test_compiling_traces_where_all_calls_step(monkeypatch):
     assert x.tolist() == [0, 4, 8, 12]
 
 
+@cute.kernel
+def printing_kernel(x: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    if i == 3:
+        cute.printf("thread %d of %%: %8.3f, %lld", i, x[i] * 0.5, cutlass.Int64(1 << 40))
+        cute.printf("{} has {}", i, x[i])
+        cute.printf("no number")
+
+
+def test_a_text_is_the_same(capfd):
+    x = np.arange(4, dtype=np.float32)
+    texts = []
+    for step in (False, True):
+        run(printing_kernel, step, x)
+        texts.append(capfd.readouterr().out)
+    assert texts[0] == texts[1] == "thread 3 of %:    1.500, 1099511627776\n3 has 3.000000\nno number\n"
+
+
 STOPS = """
 import numpy as np
 from tilewright import cute

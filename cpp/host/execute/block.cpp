@@ -370,11 +370,16 @@ Thread Cta::thread_of(uint64_t cta, uint32_t warp, int lane) const {
   return thread;
 }
 
-Finding* Cta::count(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane,
-                    uint32_t other_place) {
+Finding* Cta::count(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane, uint32_t other_place,
+                    int reach) {
   Finding& finding = findings->add(kind, instruction.place, other_place, linear);
-  if (finding.count != 1) return nullptr;
+  if (finding.count != 1 && reach <= finding.reach) return nullptr;
+  finding.place = instruction.place;
+  finding.other_place = other_place;
+  finding.cta = linear;
+  finding.reach = reach;
   finding.thread = thread_of(warp, lane);
+  finding.coordinate.clear();
   return &finding;
 }
 

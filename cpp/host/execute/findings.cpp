@@ -40,7 +40,10 @@ void FindingTable::merge(const FindingTable& other) {
     const auto [found, is_new] = findings_.try_emplace(key, finding);
     if (is_new) continue;
     const uint64_t count = found->second.count + finding.count;
-    if (finding.cta < found->second.cta) found->second = finding;
+    const bool is_farther = finding.reach > found->second.reach;
+    if (is_farther || (finding.reach == found->second.reach && finding.cta < found->second.cta)) {
+      found->second = finding;
+    }
     found->second.count = count;
   }
 }

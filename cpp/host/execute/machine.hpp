@@ -226,10 +226,10 @@ struct Cta {
   uint64_t next_random();
   Thread thread_of(const Warp& warp, int lane) const { return thread_of(linear, warp.index, lane); }
   Thread thread_of(uint64_t cta, uint32_t warp, int lane) const;
-  // Counts what is found about a lane of a warp at an instruction. The finding if it is the first of its kind there,
-  // for the caller to complete, else null.
-  Finding* count(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane,
-                 uint32_t other_place = 0);
+  // Counts what is found about a lane of a warp at an instruction. The finding if it is the first of its kind there, or
+  // reaches farther than those before, for the caller to complete, else null.
+  Finding* count(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane, uint32_t other_place = 0,
+                 int reach = 0);
   // The same with a message, or a function that gives it.
   template <class Message>
   Finding* report(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Message&& message) {

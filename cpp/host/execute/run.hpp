@@ -104,9 +104,13 @@ struct Finding {
   std::vector<int64_t> coordinate;
   uint64_t count = 1;
   uint64_t cta = 0;  // by which of several equal ones the first is told
+  // How far apart the two sides of a race are: in a warp, a CTA, or several. The farthest are told, since what orders
+  // them is more than what orders the others.
+  int reach = 0;
 };
 
-// Findings of one worker: of each kind and pair of places the first one, and how many there were.
+// Findings of one worker: of each kind and pair of places the first of those that reach farthest, and how many there
+// were.
 class FindingTable {
  public:
   // The finding of that key, counted; one whose count is 1 is new, and the caller says the rest.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import re
 import sys
 import threading
 from math import prod
@@ -15,6 +14,7 @@ from tilewright import _core, numeric
 from tilewright._core import program
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.text.printing import filled
 from tilewright.lang.arguments import Memory, Static
 from tilewright.lang.leaves import argument_of
 
@@ -204,23 +204,7 @@ class HostPrints:
         while self._prints and self._prints[0].launches <= launches:
             line = self._prints.pop(0)
             values = [getattr(numeric, s)._decode(v) for s, v in zip(line.scalars, line.values, strict=True)]
-            sys.stdout.write(_formatted(line.text, values))
-
-
-def _formatted(text: str, values: list[Any]) -> str:
-    """The text of a printf: `{}` or what C has for each value."""
-    left = iter(values)
-
-    def one(found: re.Match[str]) -> str:
-        specifier = found[0]
-        if specifier == "%%":
-            return "%"
-        value = next(left)
-        if specifier != "{}":
-            return str(re.sub("[hlqjzt]", "", specifier) % value)
-        return f"{value:f}" if isinstance(value, float) else str(int(value))
-
-    return re.sub(r"\{\}|%%|%[-+ #0]*\d*(?:\.\d+)?[hlqjzt]*[a-zA-Z]", one, text)
+            sys.stdout.write(filled(line.text, values))
 
 
 def _reached(known: list[Memory]) -> list[Memory]:

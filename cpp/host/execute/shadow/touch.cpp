@@ -41,7 +41,8 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
       (is_outside || event.warp != warp.index) && clocks_.lacks_a_fence(cta.memory->clocks, warp, lane, record);
   const bool is_heard = fence && clocks_.is_heard(cta.memory->clocks, record);
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
-  Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
+  const int reach = event.is_landing ? 0 : is_outside ? 2 : event.warp != warp.index ? 1 : 0;
+  Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place, reach);
   if (finding == nullptr) return;
   const char* behind = is_outside ? "only an atomic is between, and its thread passed no fence for all CTAs behind it"
                                   : "only an atomic is between, and its thread passed no fence behind it";

@@ -18,12 +18,13 @@ from tilewright.numeric import Float32, Int32, Integer, Numeric
 from tilewright.numeric.traced import emit, is_traced, is_tracing, symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tilewright._typing import AnyLayout
 
 __all__ = [
     "cpp_text",
+    "filled",
     "format_latex",
     "format_layout",
     "format_printf",
@@ -196,6 +197,26 @@ def _require_conversions(fmt: str, args: tuple[Any, ...]) -> None:
         raise ValueError(f"printf: {fmt!r} prints {count} arguments, but got {len(args)}; {hint}")
 
 
+def filled(text: str, values: Iterable[Any]) -> str:
+    """The text of a printf whose placeholders are `{}` or those of C, with a number for each.
+
+    >>> filled("%3d of {}: %.1f %%", [2, 8, 0.25])
+    '  2 of 8: 0.2 %'
+    """
+    left = iter(values)
+
+    def one(found: re.Match[str]) -> str:
+        specifier = found[0]
+        if specifier == "%%":
+            return "%"
+        value = next(left)
+        if specifier != "{}":
+            return str(re.sub("[hlqjzt]", "", specifier) % value)
+        return f"{value:f}" if isinstance(value, float) else str(int(value))
+
+    return re.sub(r"\{\}|%%|%[-+ #0]*\d*(?:\.\d+)?[hlqjzt]*[a-zA-Z]", one, text)
+
+
 def _numeric(x: Any) -> Numeric:
     if isinstance(x, (bool, int)):
         return Int32(x)
@@ -216,10 +237,14 @@ def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: 
     >>> printf("{} of {}", Float32(0.5), (Int32(8), None))
     0.500000 of (8,_)
     """
-    if is_tracing() and isinstance(fmt, str) and "{}" not in fmt:
+    if isinstance(fmt, str) and "{}" not in fmt and (is_tracing() or (args and _CONVERSION.search(fmt))):
         _require_conversions(fmt, args)
         fmt += "" if fmt.endswith("\n") else end
-        emit_printf(fmt, [x if isinstance(x, Numeric) else _numeric(x) for x in args])  # C's own format
+        numbers = [x if isinstance(x, Numeric) else _numeric(x) for x in args]  # C's own format
+        if is_tracing():
+            emit_printf(fmt, numbers)
+        else:  # a kernel that is stepped through, or a prompt
+            sys.stdout.write(filled(fmt, [x._value for x in numbers]))
         return
     if is_tracing() and isinstance(fmt, str):
         _require_as_many(fmt, args)
