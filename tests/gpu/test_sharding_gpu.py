@@ -29,8 +29,7 @@ def test_every_case_is_right_and_sends_what_torch_sends(tmp_path, capfd):
     assert not errors, "\n".join(errors.values())
     assert first["compiled"]["placements"] == ["P(sum)"]
     assert first["two meshes"]["placements"] == ["S(0)", "S(1)"]
-    of_torch = [x for case, x in first.items() if case not in ("compiled", "two meshes")]
+    of_torch = {case: x for case, x in first.items() if case not in ("compiled", "two meshes")}
     assert len(of_torch) >= 8
-    for outcome in of_torch:
-        assert outcome["placements"] == outcome["torch"]
-        assert outcome["sent"] == outcome["torch sent"]
+    for case, outcome in of_torch.items():
+        assert (outcome["placements"], outcome["sent"]) == (outcome["torch"], outcome["torch sent"]), case
