@@ -58,6 +58,8 @@ class GemmSm90(GemmPlan):
     - `group`: tiles along M that are taken together before the next ones along N
     - `stream_k_ctas`: CTAs that stay and whose clusters share tiles along K, so that all have the same work (stream-K);
       0: none do
+    - `held_b`: steps along K of B that stay in shared memory for all tiles of a CTA, where C is one tile wide; then
+      `smem_b` has so many instead of the stages. 0: B comes with every stage
     """
 
     smem_a: SharedOperandLayout
@@ -70,6 +72,7 @@ class GemmSm90(GemmPlan):
     workers: Positive = 132
     group: Positive = 8
     stream_k_ctas: Natural = 0
+    held_b: Natural = 0
 
     def require_layouts(self) -> None:
         from tilewright.kernels.gemm.sm90.conditions import require_fields
@@ -140,7 +143,8 @@ class GemmSm90(GemmPlan):
 
     @property
     def shared_bytes(self) -> int:
-        stages = self.stages * sum(x.stage_bytes for x in self.operands())
+        a, b = (x.stage_bytes for x in self.operands())
+        stages = self.stages * a + (self.held_b or self.stages) * b + 8 * (self.held_b > 0)
         beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, self.store)
         return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 
@@ -192,7 +196,9 @@ class GemmSm90(GemmPlan):
             self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.split_k, len(p.batch),
             STORES.index(self.store), self.store_buffers,
         )  # fmt: skip
-        last = f", {self.promote}, true" if self.stream_k_ctas else self._last_argument
+        shares = "true" if self.stream_k_ctas else "false"
+        last = f", {self.promote}, {shares}" if self.stream_k_ctas or self.held_b else self._last_argument
+        last += f", {self.held_b}" * (self.held_b > 0)
         return (
             f"gemm_sm90<GemmSm90<{a.device_type(p.a_type, ragged[0])}, "
             f"{b.device_type(p.b_type, ragged[1])}, {numeric_type(p.acc_type)}, "
@@ -284,7 +290,8 @@ class GemmSm90(GemmPlan):
                     if self.stream_k_ctas
                     else []
                 ),
-                f"  load       TMA, {self.stages} stages, {self.shared_bytes} bytes of shared memory",
+                f"  load       TMA, {self.stages} stages{', of A alone' * (self.held_b > 0)}, {self.shared_bytes} bytes of "
+                "shared memory",
                 f"  A          {self.smem_a}",
                 f"  B          {self.smem_b}",
                 f"  store      {self.store}",

@@ -80,6 +80,8 @@ def require_fields(plan: GemmSm90) -> None:
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     if plan.stream_k_ctas:
         _require_stream_k(plan, refuse)
+    if plan.held_b:
+        _require_held(plan, refuse)
     if p.whole_k and (
         p.k % bK
         or not p.batch
@@ -125,9 +127,23 @@ def require_fields(plan: GemmSm90) -> None:
         )
     plan.operands()
     for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
-        held = int(_core.size(layout)) // (rows * bK)
-        if held != plan.stages:
-            refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
+        stages = int(_core.size(layout)) // (rows * bK)
+        wanted = plan.held_b or plan.stages if layout is plan.smem_b else plan.stages
+        if stages != wanted:
+            refuse(f"{name} {layout} has {stages} stages, but the plan {wanted}; give it with as many")
+
+
+def _require_held(plan: GemmSm90, refuse: Callable[[str], None]) -> None:
+    """Where CTAs do not have the same B for all of their tiles, or more of it than they hold."""
+    p, steps = plan.problem, -(-plan.problem.k // plan.tiler_mnk[2])
+    if steps > plan.held_b:
+        refuse(f"held_b is {plan.held_b}, but B has {steps} steps along K; use held_b=0, or as many")
+    if plan.cluster > 1 or plan.stream_k_ctas or p.batch or p.n > plan.tiler_mnk[1]:
+        refuse(
+            f"held_b is {plan.held_b}, but B stays only for CTAs that go alone, with whole tiles of one matrix that is "
+            f"one tile wide; these are clusters of {plan.cluster}, {plan.stream_k_ctas} CTAs that share tiles, batches "
+            f"{text(p.batch)} and {p.n} columns; use held_b=0"
+        )
 
 
 def _require_stream_k(plan: GemmSm90, refuse: Callable[[str], None]) -> None:
