@@ -24,7 +24,7 @@ MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes", "columns", "lines")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 # Those in kernels/tilewright/wgmma.cuh.
-N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256)
+N_EXTENTS = (*range(8, 177, 8), *range(192, 257, 16))
 
 
 def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:

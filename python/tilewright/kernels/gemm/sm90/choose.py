@@ -64,7 +64,7 @@ def _fits(config: Config, problem: GemmProblem, k_major: tuple[bool, bool]) -> b
         (config.bM, k_major[0], config.cluster[1]),
         (config.bN, k_major[1], config.cluster[0]),
     ):
-        if rows % ((8 if major else unit) * sharers):
+        if rows % (8 * sharers if major else unit):
             return False
     return True
 

@@ -97,10 +97,10 @@ def require_fields(plan: GemmSm90) -> None:
         ("bM", bM, majors[0], plan.cluster_mn[1]),
         ("bN", bN, majors[1], plan.cluster_mn[0]),
     ):
-        unit = (8 if k_major else SPAN * 8 // p.a_type.bits) * sharers
+        unit = 8 * sharers if k_major else SPAN * 8 // p.a_type.bits
         if rows % unit:
-            refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows")
-        if rows // sharers > 256:
+            refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows, or parts of boxes")
+        if k_major and rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
     by_boxes = plan.store in BY_BOXES
     if plan.store == "lines":

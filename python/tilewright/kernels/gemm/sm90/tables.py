@@ -47,7 +47,7 @@ def tables(plan: GemmSm90) -> GemmTables:
 
 
 def _load_table(x: SharedOperand, size: int) -> LoadTable:
-    inner, others = x.box
+    inner, others = x.box[0], x.box[1] * x.parts
     rows = tma_offsets(inner, x.boxes * others, size, SPAN)  # all rows of 128 bytes of a stage, box after box
     count = np.arange(len(rows))
     if x.k_major:
@@ -64,7 +64,7 @@ def fragments_of(plan: GemmSm90, x: SharedOperand) -> IntArray:
     bM, _, bK = plan.tiler_mnk
     index = operand_indices(plan.tiled_mma, "A", (bM, bK))
     m, k = index % bM, index // bM
-    inner, others = x.box
+    inner, others = x.box[0], x.box[1] * x.parts
     offsets = tma_offsets(inner, x.boxes * others, 4, SPAN)[m // inner * others + k, m % inner]
     return np.ascontiguousarray(offsets.astype(np.int32))
 
