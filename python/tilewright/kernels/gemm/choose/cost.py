@@ -7,13 +7,14 @@ moves the operands.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 __all__ = ["BOUNDS", "Cost"]
 
 
 class Cost(NamedTuple):
-    """Seconds; those "of a wave" are spent in each of `waves`.
+    """Seconds; those "of a wave" are spent in each of `waves`. Of many plans at once terms may be arrays.
 
     >>> cost = Cost(launch=2e-6, waves=2, filled=1.5, multiply=10e-6, l2=2e-6, memory=5e-6)
     >>> round(cost.seconds * 1e6, 3), cost.bound, round(cost.without("last wave") * 1e6, 3)
@@ -45,12 +46,12 @@ class Cost(NamedTuple):
         """The expected time."""
         return self.launch + self._together(self._own(), self.memory) + self.traffic + self.beside
 
-    def _together(self, *terms: float) -> float:
+    def _together(self, *terms: Any) -> Any:
         """How long these take at the same time."""
-        longest, p = max(terms), self.sharpness
-        if p == 0 or longest == 0:
+        longest, p = _longest(terms), self.sharpness
+        if p == 0 or (isinstance(longest, float) and longest == 0):
             return longest
-        return longest * float(sum((term / longest) ** p for term in terms) ** (1 / p))
+        return longest * sum((term / longest) ** p for term in terms) ** (1 / p)
 
     def _own(self) -> float:
         """The time of all waves."""
@@ -100,6 +101,15 @@ class Cost(NamedTuple):
         if "memory" not in names and EQUAL * abs(own - self.memory) <= max(own, self.memory):
             names.append("memory")
         return names
+
+
+def _longest(terms: tuple[Any, ...]) -> Any:
+    """The longest, of numbers or element by element of arrays."""
+    if all(isinstance(term, float) for term in terms):
+        return max(terms)
+    import numpy as np
+
+    return functools.reduce(np.maximum, terms)
 
 
 EQUAL = 20  # what takes less by this part of the time, or not even that, takes as long

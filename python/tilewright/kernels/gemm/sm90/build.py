@@ -27,15 +27,14 @@ BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 N_EXTENTS = (*range(8, 177, 8), *range(192, 257, 16))
 
 
-def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
+def beside_stages(problem: GemmProblem, bN: Any, consumers: Any, buffers: Any, boxes: Any) -> Any:
     """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
 
-    Boxes of C, and barriers; the bias along N of each consumer's tile; two barriers of a split.
+    `boxes` of C of each consumer, and barriers; the bias along N of each consumer's tile; two barriers of a split.
     """
-    e = problem.epilogue
-    boxes = consumers * (2 if store == "lines" else buffers * (store in BY_BOXES)) * ATOM_ROWS * SPAN or 16
-    bias = bN * compute_type(problem).bits // 8 if e.bias == "n" else 16
-    return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
+    images = consumers * boxes * ATOM_ROWS * SPAN + 16 * (boxes == 0)
+    bias = bN * compute_type(problem).bits // 8 if problem.epilogue.bias == "n" else 16
+    return -(-(images + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
 
 Cluster = Annotated[tuple[int, int], counts(2, "two positive integers, the CTAs along M and N")]
@@ -145,7 +144,8 @@ class GemmSm90(GemmPlan):
     def shared_bytes(self) -> int:
         a, b = (x.stage_bytes for x in self.operands())
         stages = self.stages * a + (self.held_b or self.stages) * b + 8 * (self.held_b > 0)
-        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, self.store)
+        boxes = 2 if self.store == "lines" else self.store_buffers if self.store in BY_BOXES else 0
+        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, boxes)
         return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 
     def tiles(self) -> tuple[int, int]:
