@@ -101,9 +101,14 @@ class GemmSm90(GemmPlan):
         return 2 if self.ping_pong else int(self.tiled_mma.size) // 128
 
     @property
+    def sharing(self) -> int:
+        """Consumers that share a tile."""
+        return 1 if self.ping_pong else self.consumers
+
+    @property
     def threads(self) -> int:
         # The producer is a warp, or a warpgroup where it leaves registers to the consumers.
-        blocks = self.tiler_mnk[0] // ATOM_ROWS // (1 if self.ping_pong else self.consumers)
+        blocks = self.tiler_mnk[0] // ATOM_ROWS // self.sharing
         leaves = self.consumers > 1 and blocks * self.tiler_mnk[1] > 128
         return 128 * self.consumers + (128 if leaves else 32)
 
@@ -138,7 +143,10 @@ class GemmSm90(GemmPlan):
     @property
     def box_columns(self) -> int:
         """Columns of C in a box that is stored."""
-        return SPAN // (self.problem.c_type.bits // 8)
+        from tilewright.kernels.gemm.sm90.conditions import box_columns
+
+        bM, bN, _ = self.tiler_mnk
+        return box_columns(self.problem.c_type.bits, bM, bN, self.split_k, self.sharing, self.store)
 
     @property
     def shared_bytes(self) -> int:
@@ -220,7 +228,7 @@ class GemmSm90(GemmPlan):
             for box in (shared.box, last) if ragged else (shared.box,):
                 maps += tensor_map(dtype, at, rows, p.whole_k or p.k, p.batch, strides, shared.k_major, box)
             maps += struct.pack("<i60x", last[1]) if ragged else b""
-        map_c = output_map(p, c, self.store) if self.store in BY_BOXES else bytes(128)
+        map_c = output_map(p, c, self.store, self.box_columns) if self.store in BY_BOXES else bytes(128)
         store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
         store += pack_epilogue(p, bias) + struct.pack("<2i", p.m, p.n)
         store += bytes(-len(store) % 64)

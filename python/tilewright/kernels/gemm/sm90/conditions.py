@@ -102,17 +102,17 @@ def require_fields(plan: GemmSm90) -> None:
             refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows, or parts of boxes")
         if k_major and rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
-    by_boxes = plan.store in BY_BOXES
+    by_boxes, bits = plan.store in BY_BOXES, p.c_type.bits
     if plan.store == "lines":
-        why = _not_by_lines(p, bM, bN, plan.split_k, 1 if plan.ping_pong else plan.consumers, paired)
+        why = _not_by_lines(p, bM, bN, plan.split_k, plan.sharing, paired)
         if why:
             refuse(f"store is lines, but {why}; store pairs or singles from registers")
-    if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
+    if by_boxes and (bits not in (16, 32) or bN % plan.box_columns):
         refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
-    if (plan.store == "columns" and not paired) or (by_boxes and paired and p.c_type.bits != 32):
+    if by_boxes and bits != 32 if paired else plan.store == "columns" and bits != 16:
         refuse(
             f"store is {plan.store} of {p.c_type}; where A comes from registers boxes of C have elements of 32 bits, "
-            "and only there they can lie along M"
+            "and elsewhere those along M have 16"
         )
     got, stage = received_bytes(bM, bN, plan.split_k, plan.consumers), (bM + bN) * SPAN
     if got > stage:
@@ -189,6 +189,19 @@ def received_bytes(bM: int, bN: int, split_k: int, consumers: int) -> int:
     return (split_k - 1) * consumers * _own_units(bM, bN, split_k, consumers) * 64 * 8 * 4
 
 
+def box_columns(bits: int, bM: int, bN: int, split_k: int, consumers: int, store: str) -> int:
+    """The columns of a box of C of elements of so many bits: see kernels/tilewright/sm90_box.cuh.
+
+    >>> [box_columns(16, 128, bN, 1, 2, "columns") for bN in (8, 40, 144, 256)]
+    [8, 40, 48, 64]
+    """
+    most = SPAN * 8 // bits
+    if store != "columns" or bits != 16:
+        return most
+    units = min(bN // 8, _own_units(bM, bN, split_k, consumers))
+    return 8 * next(count for count in range(most // 8, 0, -1) if units % count == 0)
+
+
 def _finishes_boxes(bM: int, bN: int, split_k: int, consumers: int, columns: int) -> bool:
     """Whether what a CTA of a split finishes are whole boxes of C, of 64 rows."""
     if split_k == 1:
@@ -258,13 +271,14 @@ def stores_of(
     if along_m:
         modes[0], modes[1] = modes[1], modes[0]
     (extent, step), *rest = modes
-    if (along_m and not paired) or (extent > 1 and step != 1):
+    if (along_m and not paired and size != 2) or (extent > 1 and step != 1):
         return ("singles",)
     others = [d * size for e, d in rest if e > 1]
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
     whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
     sizes = (4,) if paired else (2, 4)
-    boxes = whole and size in sizes and _finishes_boxes(bM, bN, split_k, consumers, SPAN // size)
+    columns = box_columns(8 * size, bM, bN, split_k, consumers, "columns" if along_m else "boxes")
+    boxes = whole and size in sizes and _finishes_boxes(bM, bN, split_k, consumers, columns)
     found = []
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
         found.append("columns" if along_m else "boxes")
@@ -308,9 +322,8 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
             shown = f"{text((rows, p.k, *p.batch))}:{text(strides)}"
             raise ValueError(f"{function}: {name} {shown}: {why}; choose another plan")
     bM, bN, _ = plan.tiler_mnk
-    sharing = 1 if plan.ping_pong else plan.consumers
-    paired = plan.from_registers
-    possible = stores_of(p, bM, bN, plan.split_k, sharing, c_address & -c_address or 1 << 40, paired)
+    alignment = c_address & -c_address or 1 << 40
+    possible = stores_of(p, bM, bN, plan.split_k, plan.sharing, alignment, plan.from_registers)
     if plan.store not in possible:
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
