@@ -81,8 +81,9 @@ def test_every_width_is_boxes():
         assert plan.store == "columns"
         boxes[bN] = plan.box_columns
     assert boxes == {
-        8: 8, 16: 16, 24: 24, 32: 32, 40: 40, 48: 48, 64: 64, 80: 40, 96: 48, 112: 56, 128: 64, 144: 48, 160: 40,
-        192: 64, 224: 56, 256: 64,
+        8: 8, 16: 16, 24: 24, 32: 32, 40: 40, 48: 48, 56: 56, 64: 64, 72: 24, 80: 40, 88: 8, 96: 48, 104: 8, 112: 56,
+        120: 40, 128: 64, 136: 8, 144: 48, 152: 8, 160: 40, 168: 56, 176: 16, 192: 64, 208: 16, 224: 56, 240: 48,
+        256: 64,
     }  # fmt: skip
     assert planned(Config(128, 80, split_k=2), problem).box_columns == 40
     assert planned(Config(64, 128, 1, split_k=4), problem).box_columns == 32

@@ -30,9 +30,10 @@ N_EXTENTS = (*range(8, 177, 8), *range(192, 257, 16))
 def beside_stages(problem: GemmProblem, bN: Any, consumers: Any, buffers: Any, boxes: Any) -> Any:
     """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
 
-    `boxes` of C of each consumer, and barriers; the bias along N of each consumer's tile; two barriers of a split.
+    `boxes`: bytes of boxes of C that each consumer has. Beside them: barriers; the bias along N of each consumer's
+    tile; two barriers of a split.
     """
-    images = consumers * boxes * ATOM_ROWS * SPAN + 16 * (boxes == 0)
+    images = consumers * boxes + 16 * (boxes == 0)
     bias = bN * compute_type(problem).bits // 8 if problem.epilogue.bias == "n" else 16
     return -(-(images + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
@@ -152,7 +153,8 @@ class GemmSm90(GemmPlan):
     def shared_bytes(self) -> int:
         a, b = (x.stage_bytes for x in self.operands())
         stages = self.stages * a + (self.held_b or self.stages) * b + 8 * (self.held_b > 0)
-        boxes = 2 if self.store == "lines" else self.store_buffers if self.store in BY_BOXES else 0
+        box = SPAN * (self.box_columns * self.problem.c_type.bits // 16 if self.store == "columns" else ATOM_ROWS)
+        boxes = box * (2 if self.store == "lines" else self.store_buffers if self.store in BY_BOXES else 0)
         beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, boxes)
         return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.sm90.build import BY_BOXES, STORES, beside_stages
-from tilewright.kernels.gemm.sm90.conditions import MAX_STRIDE, run_columns, store_of
-from tilewright.kernels.gemm.sm90.shared_operand import SPAN
+from tilewright.kernels.gemm.sm90.conditions import MAX_STRIDE, box_columns, run_columns, store_of
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN
 from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Cases", "Config", "Sm90Configs", "cases_of", "few_steps", "stacked", "store_for"]
 
 HELD = 8  # steps along K of B that a CTA keeps, at most
-BOXES, LINES = (STORES.index(x) for x in ("boxes", "lines"))
+COLUMNS, LINES = (STORES.index(x) for x in ("columns", "lines"))
 
 
 class Config(NamedTuple):
@@ -138,8 +138,9 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     broken = breaks(p.a_strides, p), breaks(p.b_strides, p)
     steps = -(-p.k * size // SPAN)
     store = table.stores(p, alignment)
-    per_consumer = np.where(store == LINES, 2, np.where(_by_boxes(store), table.buffers, 0))
-    beside = beside_stages(p, table.bN, table.consumers, table.buffers, per_consumer)
+    count = np.where(store == LINES, 2, np.where(_by_boxes(store), table.buffers, 0))
+    box = SPAN * np.where((store == COLUMNS) & (p.c_type.bits == 16), table.columns, ATOM_ROWS)
+    beside = beside_stages(p, table.bN, table.consumers, table.buffers, count * box)
     free = ((facts.shared_bytes + 1024) // table.resident // 1024 - 1) * 1024 - beside
     most = table.most
     if few_steps(p, facts):
@@ -170,13 +171,16 @@ def stacked(cases: Sequence[Cases]) -> Cases:
 
 
 class _Table:
-    """The fields of configurations as arrays; `most`: stages, `run`: columns that lines store at a time."""
+    """The fields of configurations as arrays; `most`: stages. `run`: columns that lines store at a time; `columns`: of
+    a box of C of 16 bits along M."""
 
     def __init__(self, configs: tuple[Config, ...]) -> None:
         rows = np.array([(x.bM, x.bN, x.consumers, x.ping_pong, *x.cluster, *x[5:]) for x in configs], np.int64)
         self.bM, self.bN, self.consumers, self.ping_pong, self.cM, self.cN, *others = rows.T
         self.split_k, self.resident, self.most, self.buffers, self.stream_k_ctas = others
-        self.run = np.array([run_columns(x.bM, x.bN, x.split_k, 1 if x.ping_pong else x.consumers) for x in configs])
+        shapes = [(x.bM, x.bN, x.split_k, 1 if x.ping_pong else x.consumers) for x in configs]
+        self.run = np.array([run_columns(*shape) for shape in shapes])
+        self.columns = np.array([box_columns(16, *shape, "columns") for shape in shapes])
         self.configs = configs
         self._stores: dict[tuple[Any, ...], Any] = {}
 
