@@ -203,11 +203,11 @@ def box_columns(bits: int, bM: int, bN: int, split_k: int, consumers: int, store
 
 
 def _finishes_boxes(bM: int, bN: int, split_k: int, consumers: int, columns: int) -> bool:
-    """Whether what a CTA of a split finishes are whole boxes of C, of 64 rows."""
+    """Whether what each CTA of a split finishes are whole boxes of C, of 64 rows."""
     if split_k == 1:
         return bN % columns == 0
     own = 8 * _own_units(bM, bN, split_k, consumers)
-    return bN % own == 0 and own % columns == 0 and bM * bN % (64 * own * consumers) == 0
+    return bN % own == 0 and own % columns == 0 and bM * bN == 64 * own * consumers * split_k
 
 
 def refusal(
