@@ -37,6 +37,7 @@ class Cost(NamedTuple):
     summed: float = 0.0  # of a wave, besides: the sums of those that share K are added up
     memory: float = 0.0  # while all waves are done: the memory moves A, B and C
     sharpness: float = 0.0  # the p of the p-norm of what is done at the same time; 0: the longest alone counts
+    hot: float = 0.0  # meanwhile: the L2 gives the same few lines to all multiprocessors
     traffic: float = 0.0  # in the end: the L2 is not as fast as it could be for all multiprocessors
     beside: float = 0.0  # other launches: copies of operands, the rest of C
     by_fma: bool = False  # whether it multiplies without tensor cores
@@ -44,7 +45,7 @@ class Cost(NamedTuple):
     @property
     def seconds(self) -> float:
         """The expected time."""
-        return self.launch + self._together(self._own(), self.memory) + self.traffic + self.beside
+        return self.launch + self._together(self._own(), self.memory, self.hot) + self.traffic + self.beside
 
     def _together(self, *terms: Any) -> Any:
         """How long these take at the same time."""
@@ -71,7 +72,7 @@ class Cost(NamedTuple):
 
     def times(self, factor: float) -> Cost:
         """The cost of what takes so many times as long behind the launch."""
-        terms = ("start", "joined", "waves", "filled", "memory", "traffic", "beside")
+        terms = ("start", "joined", "waves", "filled", "memory", "hot", "traffic", "beside")
         return self._replace(**{name: getattr(self, name) * factor for name in terms})
 
     @property
@@ -119,7 +120,7 @@ BOUNDS: dict[str, tuple[str, ...]] = {
     "tensor cores": ("multiply",),
     "FMA": ("multiply",),
     "shared memory": ("shared", "fetched"),
-    "L2": ("l2", "traffic"),
+    "L2": ("l2", "hot", "traffic"),
     "memory": ("streamed", "memory"),
     "latency": ("late", "start", "begun"),
     "launch": ("launch",),

@@ -63,8 +63,8 @@ class Sm90Configs(Section):
 
 
 class Cases(NamedTuple):
-    """Of problems: extents, bytes of an element of A and of C, whether rows of A and B break the L2's lines, and those
-    of C, which mode of C is contiguous. Of configurations: their fields, the stages that fit, of B those that stay
+    """Of problems: extents, bytes of an element of A and of C, whether A and B lie along K, whether their rows break
+    the L2's lines, how C lies. Of configurations: their fields, the stages that fit, of B those that stay
     (`held`), how C is stored. `shares`: what clusters share along K.
     """
 
@@ -73,6 +73,8 @@ class Cases(NamedTuple):
     k: Any
     batches: Any
     size: Any
+    a_along_k: Any
+    b_along_k: Any
     breaks_a: Any
     breaks_b: Any
     out: Any
@@ -90,6 +92,7 @@ class Cases(NamedTuple):
     held: Any
     store: Any  # index in STORES
     run: Any  # columns that are stored by lines at a time
+    boxes: Any  # of C, that a consumer fills one after the other; 0 where it stores from registers
     stream_k_ctas: Any
 
     @property
@@ -139,7 +142,8 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     steps = -(-p.k * size // SPAN)
     store = table.stores(p, alignment)
     count = np.where(store == LINES, 2, np.where(_by_boxes(store), table.buffers, 0))
-    box = SPAN * np.where((store == COLUMNS) & (p.c_type.bits == 16), table.columns, ATOM_ROWS)
+    across = table.columns if p.c_type.bits == 16 else SPAN * 8 // p.c_type.bits  # columns of a box along M
+    box = SPAN * np.where(store == COLUMNS, across * p.c_type.bits // 16, ATOM_ROWS)
     beside = beside_stages(p, table.bN, table.consumers, table.buffers, count * box)
     free = ((facts.shared_bytes + 1024) // table.resident // 1024 - 1) * 1024 - beside
     most = table.most
@@ -156,11 +160,14 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     left = (free - 8 - steps * table.bN * SPAN) // (table.bM * SPAN + 16)
     holds = alone & several & (steps <= HELD) & (left >= np.minimum(stages, 3)) & (not p.batch)
     return Cases(
-        m=p.m, n=p.n, k=p.k, batches=p.batches, size=size, breaks_a=broken[0], breaks_b=broken[1],
+        m=p.m, n=p.n, k=p.k, batches=p.batches, size=size, a_along_k=p.a_strides[1] == 1,
+        b_along_k=p.b_strides[1] == 1, breaks_a=broken[0], breaks_b=broken[1],
         out=p.c_type.bits // 8, pitch=p.c_strides[1 if along_m else 0] * (p.c_type.bits // 8), along_m=along_m,
         bM=table.bM, bN=table.bN, consumers=table.consumers, ping_pong=table.ping_pong, cM=table.cM, cN=table.cN,
         split_k=table.split_k, resident=table.resident, stages=np.where(holds, np.minimum(left, most), stages),
-        held=np.where(holds, steps, 0), store=store, run=table.run, stream_k_ctas=table.stream_k_ctas,
+        held=np.where(holds, steps, 0), store=store, run=table.run,
+        boxes=np.where(count > 0, -(-table.finished // np.where(store == COLUMNS, across, SPAN * 8 // p.c_type.bits)), 0),
+        stream_k_ctas=table.stream_k_ctas,
     )  # fmt: skip
 
 
@@ -172,7 +179,7 @@ def stacked(cases: Sequence[Cases]) -> Cases:
 
 class _Table:
     """The fields of configurations as arrays; `most`: stages. `run`: columns that lines store at a time; `columns`: of
-    a box of C of 16 bits along M."""
+    a box of C of 16 bits along M; `finished`: columns of 64 rows that a consumer finishes."""
 
     def __init__(self, configs: tuple[Config, ...]) -> None:
         rows = np.array([(x.bM, x.bN, x.consumers, x.ping_pong, *x.cluster, *x[5:]) for x in configs], np.int64)
@@ -180,6 +187,7 @@ class _Table:
         self.split_k, self.resident, self.most, self.buffers, self.stream_k_ctas = others
         shapes = [(x.bM, x.bN, x.split_k, 1 if x.ping_pong else x.consumers) for x in configs]
         self.run = np.array([run_columns(*shape) for shape in shapes])
+        self.finished = self.bM * self.bN // np.array([64 * sharing for *_, sharing in shapes]) // self.split_k
         self.columns = np.array([box_columns(16, *shape, "columns") for shape in shapes])
         self.configs = configs
         self._stores: dict[tuple[Any, ...], Any] = {}

@@ -193,8 +193,7 @@ def _ranked(
     if k_major is None:
         return
     numbers = Sm90Configs.of(facts)
-    alone = few_steps(problem, facts)
-    configs = tuple(config for config in numbers.configs if not alone or config.cluster == (1, 1))
+    configs = numbers.configs
     if problem.whole_k:  # what is a part already is not shared any more
         configs = tuple(config for config in configs if config.split_k == 1)
     configs += tuple(_with_shares(configs, problem, facts, numbers))
@@ -234,8 +233,7 @@ def considered_in_parts(
     for config in Sm90Configs.of(facts).configs:
         if config.split_k == 1 and not config.ping_pong:  # a CTA has hardly more than one tile
             for parts, behind in divide(config):
-                if config.cluster == (1, 1) or not few_steps(parts, facts):
-                    found.setdefault(parts, []).append((config, behind))
+                found.setdefault(parts, []).append((config, behind))
     ranked = []
     for parts, ways in found.items():
         configs, behind_them = zip(*ways, strict=True)

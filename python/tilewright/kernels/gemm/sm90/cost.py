@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "costs", "one_of"]
 
 
+LEAD = 4  # steps along K by which CTAs are apart
+
+
 class Sm90Model(Section):
     """What the model counts with: SM90_MODEL in a device's file says what each number is."""
 
@@ -44,13 +47,16 @@ class Sm90Model(Section):
     split: float
     exchange: float
     store: float
+    box: float
     memory: float
     written: float
     begun: float
     outstanding: int
+    kept: float
     sharpness: float
     fetches: float
     l2: float
+    hot: float
     direct: float
     overlapped: float
     unused: float
@@ -98,8 +104,8 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     # Rows that few tiles share are read from memory, for all of these at the same time.
     few = model.few_tiles
     streamed = np.where(rounded_n <= few * x.cN, x.bM / x.cN, 0) + np.where(rounded_m <= few * x.cM, comes / x.cM, 0)
-    late = model.latency / (together * np.clip(x.stages, 1, model.outstanding))
-    stored = store_clocks(x, model.store)
+    late = model.latency / (together * (np.clip(x.stages, 2, model.outstanding) - model.kept))
+    stored = store_clocks(x, model.store) + x.boxes * model.box
     start = model.fill + np.where(x.cM * x.cN > 1, model.cluster, 0) + np.where(_is_direct(x), model.direct, 0)
     is_split = x.split_k > 1  # nothing of the next tile is fetched before the sums are exchanged
     start = np.where(is_split, start * waves, start)
@@ -128,7 +134,22 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
         memory=longer * ((moved + again) / model.memory + written / model.written),
         sharpness=model.sharpness,
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
+        hot=_hot(x, model, tiles * steps) * each,
     )
+
+
+def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
+    """Clocks in which the L2 gives rows of A or B that all CTAs ask for at the same time, since they are few.
+
+    Of an operand lines of LEAD steps are asked for at a time: the more there are, the more parts of the L2 give them.
+    """
+    found = []
+    for rows, tile, sharers, major in ((x.m, x.bM, x.cN, x.a_along_k), (x.n, x.bN, x.cM, x.b_along_k)):
+        inside = np.minimum(rows, tile)
+        requests = steps * np.where(major, inside, SPAN / x.size * np.ceil(inside * x.size / SPAN)) / sharers
+        lines = np.maximum(rows * np.minimum(x.k * x.size, LEAD * SPAN) / SPAN, 1)
+        found.append(requests / (model.hot * lines))
+    return np.maximum(found[0], np.where(x.held > 0, 0, found[1]))
 
 
 def _is_direct(cases: Cases) -> Any:
