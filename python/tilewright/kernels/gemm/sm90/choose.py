@@ -14,9 +14,9 @@ from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
 from tilewright.kernels.gemm.sm90.build import N_EXTENTS, STORES, GemmSm90
-from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
 from tilewright.kernels.gemm.sm90.cases import Config, Sm90Configs, cases_of, few_steps
-from tilewright.kernels.gemm.sm90.cost import config_cost, costs, one_of
+from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
+from tilewright.kernels.gemm.sm90.cost import costs, one_of
 from tilewright.kernels.gemm.sm90.cost import cost as expected
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
 from tilewright.kernels.gemm.stream_k import StreamK
@@ -119,12 +119,16 @@ def plan_of(
     if not _fits(config, problem, k_major) or config.split_k > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
     case = cases_of((config,), p, facts, alignments[2])
-    store, stages, held = (int(x[0]) for x in (case.store, case.stages, case.held))
+    store, stages, held = STORES[int(case.store[0])], int(case.stages[0]), int(case.held[0])
     got = received_bytes(bM, bN, config.split_k, config.consumers)
     if stages < 2 or got > (bM + bN) * SPAN:
         return None
     bK = SPAN * 8 // p.a_type.bits
     warpgroups = 1 if config.ping_pong else config.consumers
+    paired = p.a_type is TFloat32 and not k_major[0]
+    beside = math.prod(config.cluster) * config.split_k
+    if paired and too_many_sums(p, bM, bN, warpgroups, config.ping_pong, beside, store, config.stream_k_ctas):
+        return None
     plan = GemmSm90(
         problem=p,
         tiler_mnk=(bM, bN, bK),
@@ -135,7 +139,7 @@ def plan_of(
         cluster_mn=config.cluster,
         split_k=config.split_k,
         ping_pong=config.ping_pong,
-        store=STORES[store],
+        store=store,
         store_buffers=config.buffers,
         workers=facts.multiprocessors * config.resident,
         group=_group(p, bM, facts),
