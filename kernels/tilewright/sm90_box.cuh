@@ -24,10 +24,9 @@ struct Sm90Box {
 
   static constexpr int kGroups = kAlongM && kOutBytes == 2 ? largest_divisor(kMost) : kMost;  // units of a box
   static constexpr int kColumns = kGroups * 8;
-  static constexpr int kBytes = 64 * 128;                     // from one box to the next
-  static constexpr int kFilled = 64 * kColumns * kOutBytes;   // of these bytes the copy engine moves so many
+  static constexpr int kBytes = 64 * kColumns * kOutBytes;    // a multiple of 1024, as the swizzle needs it
   static constexpr int kParts = kAlongM ? kOutBytes / 2 : 1;  // boxes of the copy engine
-  static constexpr int kPartBytes = kFilled / kParts;
+  static constexpr int kPartBytes = kBytes / kParts;
 
   // The address of the 16 bytes that a lane names for four matrices: the upper and the lower 8 of the warp's rows by
   // the 8 columns of unit j, and the same of the next unit. Behind the last unit are the first two once more: along N

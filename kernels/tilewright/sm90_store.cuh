@@ -159,7 +159,7 @@ struct Sm90Store {
   }
 
   __device__ void bring(const Part& part, int i, int buffer) {
-    barrier_expect(&brought[buffer], Box::kFilled);
+    barrier_expect(&brought[buffer], kBoxBytes);
 #pragma unroll
     for (int half = 0; half < kParts; ++half) {
       tma_load<false>(buffers + buffer * kBoxBytes + half * Box::kPartBytes, params.map, place(part, i, half),

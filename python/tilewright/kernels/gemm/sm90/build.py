@@ -12,7 +12,7 @@ from tilewright.kernels.common.device_types import numeric_type
 from tilewright.kernels.common.plan_value import Kind, Natural, Positive, counts, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand, majors_of, shared_operand
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SharedOperand, majors_of, shared_operand
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256)
 
 
-def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
+def beside_stages(problem: GemmProblem, bN: int, columns: int, consumers: int, buffers: int, store: str) -> int:
     """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
 
-    Boxes of C, and barriers; the bias along N of each consumer's tile; two barriers of a split.
+    Boxes of C, of so many columns, and barriers; the bias along N of each consumer's tile; two barriers of a split.
     """
-    e = problem.epilogue
-    boxes = consumers * (2 if store == "lines" else buffers * (store in BY_BOXES)) * ATOM_ROWS * SPAN or 16
+    e, box = problem.epilogue, ATOM_ROWS * columns * problem.c_type.bits // 8
+    boxes = consumers * (2 if store == "lines" else buffers * (store in BY_BOXES)) * box or 16
     bias = bN * compute_type(problem).bits // 8 if e.bias == "n" else 16
     return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
@@ -149,7 +149,8 @@ class GemmSm90(GemmPlan):
     @property
     def shared_bytes(self) -> int:
         stages = self.stages * sum(x.stage_bytes for x in self.operands())
-        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, self.store)
+        bN, columns = self.tiler_mnk[1], self.box_columns
+        beside = beside_stages(self.problem, bN, columns, self.consumers, self.store_buffers, self.store)
         return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 
     def tiles(self) -> tuple[int, int]:

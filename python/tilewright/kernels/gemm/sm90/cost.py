@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.sm90.build import beside_stages
-from tilewright.kernels.gemm.sm90.conditions import store_of
+from tilewright.kernels.gemm.sm90.conditions import box_columns, store_of
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
 from tilewright.kernels.gemm.stream_k import StreamK
@@ -40,6 +40,11 @@ class Config(NamedTuple):
     stages: int = 8  # at most
     buffers: int = 2  # boxes of C of a consumer
     stream_k_ctas: int = 0  # CTAs whose clusters share tiles along K; 0: none do
+
+    @property
+    def sharing(self) -> int:
+        """Consumers that share a tile."""
+        return 1 if self.ping_pong else self.consumers
 
 
 class Sm90Configs(Section):
@@ -100,7 +105,8 @@ def few_steps(problem: GemmProblem, facts: DeviceFacts) -> bool:
 
 def smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store: str) -> int:
     """The stages that fit a multiprocessor with as many CTAs, beside boxes of C and the bias."""
-    beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
+    columns = box_columns(problem.c_type.bits, config.bM, config.bN, config.split_k, config.sharing, store)
+    beside = beside_stages(problem, config.bN, columns, config.consumers, config.buffers, store)
     free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
     most = config.stages
     if few_steps(problem, facts):
@@ -117,9 +123,8 @@ def _breaks(strides: tuple[int, ...], problem: GemmProblem) -> bool:
 
 def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
     """How a plan of a configuration stores C, at an address of this alignment."""
-    sharing = 1 if config.ping_pong else config.consumers
     paired = problem.a_type is TFloat32 and problem.a_strides[1] != 1
-    return store_of(problem, config.bM, config.bN, config.split_k, sharing, alignment, paired)
+    return store_of(problem, config.bM, config.bN, config.split_k, config.sharing, alignment, paired)
 
 
 def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
