@@ -24,7 +24,7 @@ struct Sm90Box {
 
   static constexpr int kGroups = kAlongM && kOutBytes == 2 ? largest_divisor(kMost) : kMost;  // units of a box
   static constexpr int kColumns = kGroups * 8;
-  static constexpr int kBytes = kAlongM ? 64 * kColumns * kOutBytes : 64 * 128;
+  static constexpr int kBytes = 64 * kColumns * kOutBytes;    // a multiple of 1024, as the swizzle needs it
   static constexpr int kParts = kAlongM ? kOutBytes / 2 : 1;  // boxes of the copy engine
   static constexpr int kPartBytes = kBytes / kParts;
 

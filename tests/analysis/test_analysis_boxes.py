@@ -164,18 +164,27 @@ def chosen(m, n, k, dtype, orders, **given):
     return gemm_sm90.choose(problem_of(m, n, k, dtype, a=orders[0], b=orders[1], **given), (16, 16, 16), H200)
 
 
+def stored_box(plan):
+    """Rows and columns of C that the copy engine writes at once: 64 rows, or 128 bytes of them where C lies along M."""
+    return 64 if plan.store == "boxes" else 1024 // plan.problem.c_type.bits, plan.box_columns
+
+
 PLANS = [
     (1000, 1000, 1000, BFloat16, "kk"), (1000, 1000, 1000, TFloat32, "kk"), (1000, 1000, 1000, Float16, "mn"),
     (256, 384, 200, BFloat16, "kn"), (257, 512, 320, BFloat16, "kk"), (136, 264, 72, Float16, "mk"),
     (512, 512, 512, TFloat32, "mk"), (2048, 1024, 64, BFloat16, "kk"), (16, 4096, 256, BFloat16, "kk"),
+    (1000, 777, 264, BFloat16, "kk", "m"), (136, 100, 72, Float16, "mk", "m"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("m", "n", "k", "dtype", "orders"), PLANS)
+@pytest.mark.parametrize("fields", PLANS, ids=str)
 @pytest.mark.parametrize("addresses", [(0, 0, 0), (16, 96, 48)])
-def test_a_launch_is_its_boxes(m, n, k, dtype, orders, addresses):
-    plan = chosen(m, n, k, dtype, orders)
+def test_a_launch_is_its_boxes(fields, addresses):
+    *sizes, along = fields if len(fields) > 5 else (*fields, "n")
+    plan = chosen(*sizes, c=along)
     assert isinstance(plan, GemmSm90)
+    if along == "m":
+        assert plan.store == "columns"
     p = plan.problem
     found = analyze(plan, addresses=addresses if not plan.swapped else (addresses[1], addresses[0], addresses[2]))
     for side, (name, strides, rows, of) in enumerate(
@@ -193,25 +202,28 @@ def test_a_launch_is_its_boxes(m, n, k, dtype, orders, addresses):
         assert (x.requests, x.sectors, x.ideal_sectors, x.bytes_useful) == (requests, sectors, ideal, useful), name
         assert x.bytes_moved == 32 * sectors
     if plan.store in ("boxes", "columns"):
-        layout, unit = L((p.m, p.n), p.c_strides[:2]), 0 if plan.store == "columns" else 1
-        box = [64, 64]
-        box[unit], box[1 - unit] = plan.box_columns, plan.box_columns if plan.store == "columns" else 64
+        layout, box = L((p.m, p.n), p.c_strides[:2]), stored_box(plan)
         every = itertools.product(range(0, p.m, box[0]), range(0, p.n, box[1]))
         assert found["store C"].sectors == sum(
             box_access(layout, p.c_type, box, at, address=addresses[2], op="store").sectors for at in every
         )
 
 
-@pytest.mark.parametrize(("m", "dtype"), [(200, BFloat16), (200, Float32), (4000, BFloat16), (4000, Float32)])
-def test_c_is_brought_whole_and_stored_as_far_as_it_exists(m, dtype):
+@pytest.mark.parametrize(
+    ("m", "dtype", "along"),
+    [
+        (200, BFloat16, "n"), (200, Float32, "n"), (4000, BFloat16, "n"), (4000, Float32, "n"), (200, BFloat16, "m"),
+        (4000, Float16, "m"),
+    ],
+)  # fmt: skip
+def test_c_is_brought_whole_and_stored_as_far_as_it_exists(m, dtype, along):
     """With beta C comes in boxes, those that reach over its ends with zeros."""
-    plan = chosen(m, 264, 64, BFloat16, "kk", out=dtype, epilogue=Epilogue(beta=1.0))
-    assert plan.store in ("boxes", "columns")
+    plan = chosen(m, 264, 64, BFloat16, "kk", out=dtype, c=along, epilogue=Epilogue(beta=1.0))
+    assert plan.store == ("boxes" if along == "n" else "columns")
     bm, bn, _ = plan.tiler_mnk
     p, found = plan.problem, analyze(plan)
     tiles = [n * by * beside for n, by, beside in zip(plan.tiles(), (bm, bn), plan.cluster_mn, strict=True)]
-    box = (64, plan.box_columns) if plan.store == "boxes" else (plan.box_columns, plan.box_columns)
-    layout = L((p.m, p.n), p.c_strides[:2])
+    layout, box = L((p.m, p.n), p.c_strides[:2]), stored_box(plan)
     every = list(itertools.product(range(0, tiles[0], box[0]), range(0, tiles[1], box[1])))
     for name, op in (("load C", "load"), ("store C", "store")):
         one = [box_access(layout, p.c_type, box, at, op=op) for at in every]

@@ -12,7 +12,7 @@ from tilewright.kernels.common.device_types import numeric_type
 from tilewright.kernels.common.plan_value import Kind, Natural, Positive, counts, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand, majors_of, shared_operand
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SharedOperand, majors_of, shared_operand
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:

@@ -158,7 +158,7 @@ def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
     columns, rows, threads = plan.box_columns, SPAN * 8 // plan.problem.c_type.bits, len(coord)
     warpgroups, buffers, count = threads // 128, plan.store_buffers, plan.tiler_mnk[1] // columns
     offsets = tma_offsets(rows, ATOM_ROWS // rows * columns, SPAN // rows, SPAN)
-    size = ATOM_ROWS * columns  # from one box to the next
+    size = offsets.size
     m, n = coord[..., 0], coord[..., 1]
     turn = m // ATOM_ROWS // warpgroups * count + n // columns
     image = (m // ATOM_ROWS % warpgroups) * buffers * size + turn % buffers * size
