@@ -59,7 +59,9 @@ def test_epilogue_of_paired_rows(name, epilogue, along):
     torch.manual_seed(3)
     for m, n, k, pad in ((456, 584, 264, 0), (456, 584, 136, 3)):  # by boxes, and from registers
         p = problem_of(m, n, k, TFloat32, a="m", c=along, epilogue=e, pads=(0, 0, pad))
-        plan = plan_of(CONFIGS[name], p, _majors(p, ALIGNED), ALIGNED, H200)
+        configs = CONFIGS[name], CONFIGS[name]._replace(bN=64)  # where the larger one leaves too few registers
+        plans = [plan_of(config, p, _majors(p, ALIGNED), ALIGNED, H200) for config in configs]
+        plan = plans[0] or plans[1]
         assert plan is not None
         assert (
             plan.store == {("n", 0): "boxes", ("n", 3): "singles", ("m", 0): "columns", ("m", 3): "singles"}[along, pad]

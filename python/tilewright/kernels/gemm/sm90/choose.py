@@ -12,7 +12,7 @@ from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
 from tilewright.kernels.gemm.sm90.build import N_EXTENTS, GemmSm90
-from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
+from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
 from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, few_steps, smem_stages, store_for
 from tilewright.kernels.gemm.sm90.cost import cost as expected
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
@@ -122,6 +122,10 @@ def plan_of(
         return None
     bK = SPAN * 8 // p.a_type.bits
     warpgroups = 1 if config.ping_pong else config.consumers
+    paired = p.a_type is TFloat32 and not k_major[0]
+    beside = math.prod(config.cluster) * config.split_k
+    if paired and too_many_sums(p, bM, bN, warpgroups, config.ping_pong, beside, store, config.stream_k_ctas):
+        return None
     plan = GemmSm90(
         problem=p,
         tiler_mnk=(bM, bN, bK),

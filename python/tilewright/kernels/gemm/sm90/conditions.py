@@ -24,6 +24,10 @@ MAX_ACCUMULATORS = 320  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
 MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
 MAX_READ = 256  # the same where C of 16 bits or less is read and stored by lines
+# The same where A comes from registers:
+MAX_PAIRED = (160, 256)  # of several blocks of 64 rows; of two stored with few registers, or of one consumer
+MAX_PAIRED_OF_THREE = (112, 128)  # of three consumers; the same in a cluster
+LIGHT = (None, "relu")  # activations that take no registers
 LEAST_RUN = 64  # bytes of a row that are worth a way through shared memory
 MOST = 1 << 31  # coordinates of boxes have 32 bits
 
@@ -67,6 +71,9 @@ def require_fields(plan: GemmSm90) -> None:
         refuse(f"a warpgroup adds up at most {ATOM_ROWS} x {MAX_ACCUMULATORS} elements; use smaller tiles")
     if warpgroups == MAX_CONSUMERS and bM // ATOM_ROWS // warpgroups * bN > MAX_OF_THREE:
         refuse(f"of three warpgroups each adds up at most {ATOM_ROWS} x {MAX_OF_THREE} elements; use smaller tiles")
+    why = paired and too_many_sums(p, bM, bN, warpgroups, plan.ping_pong, plan.cluster, plan.store, plan.stream_k_ctas)
+    if why:
+        refuse(why)
     if plan.stages < 2:
         refuse("there must be two stages or more: one is read while the next one is filled")
     if not 1 <= plan.consumers <= MAX_CONSUMERS or (plan.ping_pong and warpgroups != 1):
@@ -161,6 +168,42 @@ def paired_rows(warpgroups: int) -> Any:
     """
     rows: Any = _core.make_layout(((2, 2, 2), 2, (2, 2), warpgroups), stride=((2, 16, 4), 1, (8, 32), 64))
     return rows
+
+
+def too_many_sums(
+    problem: GemmProblem,
+    bM: int,
+    bN: int,
+    warpgroups: int,
+    ping_pong: bool,
+    cluster: int,
+    store: str,
+    stream_k_ctas: int,
+) -> str | None:
+    """Why a tile leaves too few registers for A where it comes from registers; None if it does not.
+
+    Law: within the limits the compiler spills nothing, whatever the epilogue is.
+    """
+    from tilewright.kernels.gemm.sm90.build import BY_BOXES
+
+    e, blocks, alone = problem.epilogue, bM // ATOM_ROWS // warpgroups, warpgroups == 1 and not ping_pong
+    if store in BY_BOXES:
+        is_light = e.activation in LIGHT or (store == "columns" and stream_k_ctas == 0)
+    else:
+        is_light = stream_k_ctas == 0 and e.beta == 0 and e.bias is None and e.activation is None
+    if warpgroups == MAX_CONSUMERS:
+        most = MAX_PAIRED_OF_THREE[is_light]
+        most = MAX_OF_THREE if is_light and cluster == 1 else most
+    elif blocks == 1:
+        return None
+    else:
+        most = MAX_PAIRED[blocks == 2 and (is_light or alone)]
+    if blocks * bN <= most:
+        return None
+    return (
+        f"A comes from registers, beside which each of {warpgroups} warpgroups has room for {ATOM_ROWS} x {most} sums "
+        f"with this epilogue, stored by {store}, but the tile has {ATOM_ROWS} x {blocks * bN}; use smaller tiles"
+    )
 
 
 def _own_units(bM: int, bN: int, split_k: int, consumers: int) -> int:
