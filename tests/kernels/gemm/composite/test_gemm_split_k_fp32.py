@@ -131,6 +131,9 @@ def test_sums_of_parts_are_promoted_like_those_of_shares():
     assert has_short_sums(plan.replace(promote=4), whole, H200)
     assert has_short_sums(simt.plan_of_tile(parts_problem(whole, 256), ALIGNED, tile, H200), whole, H200)
     assert has_short_sums(plan, problem_of(4096, 4096, 8192, Float32), H200)
+    for count, short in ((4, True), (32, False)):  # of 300 terms each, whose sums are added up
+        longer = problem_of(512, 512, 300 * count, Float32)
+        assert has_short_sums(simt.plan_of_tile(parts_problem(longer, 300), ALIGNED, tile, H200), longer, H200) == short
     large = simt.plan_of_tile(parts, ALIGNED, SimtTiles.of(H200).tiles[0], H200)
     assert (large.promote, promoted(large, H200, whole).promote) == (0, 32)
     sliced = next(x for x in SimtTiles.of(H200).tiles if x.sliced_k == 2 and x.groups_n == 2)

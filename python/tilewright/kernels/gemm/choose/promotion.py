@@ -167,8 +167,11 @@ def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float, facts:
 
 
 def has_short_sums(plan: Any, whole: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether the sums of a plan of gemm_simt for parts of a whole are short, or promoted, as is_exact wants it."""
-    numbers, terms = Promotion.of(facts), plan.longest_sum / plan.sliced_k
+    """Whether the sums of a plan of gemm_simt for parts of a whole are short, or promoted, as is_exact wants it.
+
+    Those of the parts, which are added one after the other, are terms, too.
+    """
+    numbers, terms = Promotion.of(facts), plan.longest_sum / plan.sliced_k + whole.k / plan.problem.k
     as_short = terms <= numbers.tolerated * numbers.short_sum or not is_shared(whole, facts) or not _shows(whole)
     return as_short or plan.promote > 0
 

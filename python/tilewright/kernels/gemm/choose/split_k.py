@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from heapq import merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from tilewright._registry import Lazy
 from tilewright.kernels.gemm.choose.choose import Rule, as_of, orientations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
+    from tilewright.kernels.gemm.simt.plan import GemmSimt
     from tilewright.kernels.gemm.sm90.cost import Config
 
     Alignments = tuple[int, int, int]
@@ -123,10 +124,10 @@ def _equal(
 ) -> Iterator[Found]:  # fmt: skip
     """Those of any kernel; of gemm_simt those whose sums are short."""
     for parts in _divisors(problem, facts):
-        gemm = choose(parts_problem(problem, problem.k // parts), (*alignments[:2], ROW), facts)
+        chosen = choose(parts_problem(problem, problem.k // parts), (*alignments[:2], ROW), facts)
+        gemm = as_of(chosen, problem, facts)
         if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
             continue
-        gemm = as_of(gemm, problem, facts)
         if not _is_by_fma(gemm.kernel_plan) or has_short_sums(gemm.kernel_plan, problem, facts):
             plan = _plan(problem, alignments, facts, gemm)
             yield plan, seconds_of(gemm, facts) + sum_seconds(problem, parts, facts)
@@ -169,9 +170,10 @@ def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
 
 def cost_of(plan: GemmPlan, facts: DeviceFacts) -> Cost:
     """The time of a plan of one kernel; of fp32 by FMA by the model of its tiles, which knows how K is shared."""
-    cost: Cost = (tile_cost if _is_by_fma(plan) else kernel_of(plan).expected)(plan, facts)
-    return cost
+    if _is_by_fma(plan):
+        return tile_cost(plan, facts)
+    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
 
 
-def _is_by_fma(plan: GemmPlan) -> bool:
+def _is_by_fma(plan: GemmPlan) -> TypeGuard[GemmSimt]:
     return kernel_of(plan) is SIMT and plan.problem.a_type is Float32

@@ -155,4 +155,4 @@ def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
     if isinstance(plan, PaddedGemm):
         copying = padding_seconds(plan.problem, plan.sides, facts)
         return why(plan.gemm, facts).rows[0].cost._replace(beside=copying)
-    return cost_of(plan, facts)
+    return cost_of(plan.kernel_plan, facts)
