@@ -17,6 +17,7 @@ from tilewright.kernels.gemm.composite.split_k import parts_problem
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.gemm.sm90.choose import Config, _majors, plan_of
 from tilewright.kernels.kernel import kernel_of
 
 ROW = 128
@@ -146,6 +147,9 @@ def boxes_of(plan, side):
     rows, tile, bk = (p.m, p.n)[side], plan.tiler_mnk[side], plan.tiler_mnk[2]
     clusters = plan.tiles()
     tiles, times = clusters[side] * plan.cluster_mn[side], clusters[1 - side]
+    if side == 1 and plan.held_b:  # a CTA brings it once, for all of its tiles
+        times = plan.ctas
+    depth = bk // operand.parts
     for index, step in itertools.product(range(tiles), range(-(-p.k // bk))):
         first = index * tile
         for i in range(operand.boxes):
@@ -155,7 +159,8 @@ def boxes_of(plan, side):
                 if inside > 0 or not ragged:
                     yield (first + i * count, step * bk), (count, bk), times
             elif not ragged or first + i * operand.box[0] < rows:
-                yield (first + i * operand.box[0], step * bk), (operand.box[0], bk), times
+                for part in range(operand.parts):
+                    yield (first + i * operand.box[0], step * bk + part * depth), (operand.box[0], depth), times
 
 
 def chosen(m, n, k, dtype, orders, **given):
@@ -175,16 +180,56 @@ PLANS = [
     (512, 512, 512, TFloat32, "mk"), (2048, 1024, 64, BFloat16, "kk"), (16, 4096, 256, BFloat16, "kk"),
     (1000, 777, 264, BFloat16, "kk", "m"), (136, 100, 72, Float16, "mk", "m"),
 ]  # fmt: skip
+ADDRESSES = [(0, 0, 0), (16, 96, 48)]
 
 
 @pytest.mark.parametrize("fields", PLANS, ids=str)
-@pytest.mark.parametrize("addresses", [(0, 0, 0), (16, 96, 48)])
+@pytest.mark.parametrize("addresses", ADDRESSES)
 def test_a_launch_is_its_boxes(fields, addresses):
     *sizes, along = fields if len(fields) > 5 else (*fields, "n")
     plan = chosen(*sizes, c=along)
+    assert along == "n" or plan.store == "columns"
+    assert_boxes(plan, addresses)
+
+
+# Fewer boxes of B than the CTAs that share them: each brings a part along K of every box.
+IN_PARTS = [
+    (Config(64, 64, 1, cluster=(4, 1)), 520, 200, 136, BFloat16, "kn", (1, 4)),
+    (Config(64, 64, 1, cluster=(2, 1)), 304, 64, 72, Float16, "mn", (1, 2)),
+    (Config(128, 192, cluster=(2, 1)), 300, 328, 200, BFloat16, "kn", (1, 2)),
+    (Config(64, 128, 1, cluster=(1, 4)), 136, 600, 136, Float16, "mk", (4, 1)),
+    (Config(64, 64, 1, cluster=(1, 4)), 136, 304, 104, TFloat32, "mk", (4, 1)),
+]
+
+
+def planned(config, m, n, k, dtype, orders, **given):
+    problem = problem_of(m, n, k, dtype, a=orders[0], b=orders[1], **given)
+    return plan_of(config, problem, _majors(problem, (16, 16, 16)), (16, 16, 16), H200)
+
+
+@pytest.mark.parametrize(("config", "m", "n", "k", "dtype", "orders", "parts"), IN_PARTS, ids=str)
+@pytest.mark.parametrize("addresses", ADDRESSES)
+def test_parts_of_boxes_are_boxes(config, m, n, k, dtype, orders, parts, addresses):
+    plan = planned(config, m, n, k, dtype, orders)
+    assert tuple(x.parts for x in plan.operands()) == parts
+    assert_boxes(plan, addresses)
+
+
+@pytest.mark.parametrize("orders", ["kk", "kn", "mn", "mk"])
+@pytest.mark.parametrize("config", [Config(64, 64, 1), Config(64, 128, 1), Config(64, 64, ping_pong=True)], ids=str)
+@pytest.mark.parametrize("addresses", ADDRESSES)
+def test_b_that_stays_comes_once_a_cta(config, orders, addresses):
+    plan = planned(config, 64 * 272, 56, 136, BFloat16, orders)
+    assert plan.held_b == 3
+    assert_boxes(plan, addresses)
+    found, whole = analyze(plan), planned(config._replace(cluster=(2, 1)), 64 * 272, 56, 136, BFloat16, orders)
+    assert whole.held_b == 0
+    assert found["load B"].bytes_useful == plan.ctas * 56 * 136 * 2 < analyze(whole)["load B"].bytes_useful
+
+
+def assert_boxes(plan, addresses):
+    """What is predicted of a launch is the sum of its boxes."""
     assert isinstance(plan, GemmSm90)
-    if along == "m":
-        assert plan.store == "columns"
     p = plan.problem
     found = analyze(plan, addresses=addresses if not plan.swapped else (addresses[1], addresses[0], addresses[2]))
     for side, (name, strides, rows, of) in enumerate(

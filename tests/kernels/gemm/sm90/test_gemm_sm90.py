@@ -29,11 +29,11 @@ from tilewright.kernels.gemm.sm90.choose import (
     Sm90Configs,
     _majors,
     choose,
-    config_cost,
     plan_of,
     tiled_mma_of,
     variants,
 )
+from tilewright.kernels.gemm.sm90.cost import config_cost
 from tilewright.kernels.gemm.sm90.shared_operand import shared_operand, smem_layout
 
 torch = pytest.importorskip("torch")

@@ -52,9 +52,10 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     k_tiles = launch.k_tiles * plan.problem.batches // p.batches
     tiles_m, tiles_n = plan.tiles()
     (cluster_m, cluster_n), (a, b) = plan.cluster_mn, plan.operands()
+    times_b = plan.ctas if plan.held_b else tiles_m  # B that stays comes once a CTA, not once a tile
     sides = (
         ("A", a, p.m, p.a_type, p.a_strides, cluster_n, a.brought(p.m, tiles_m * cluster_m, plan.ragged[0]), tiles_n),
-        ("B", b, p.n, p.b_type, p.b_strides, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), tiles_m),
+        ("B", b, p.n, p.b_type, p.b_strides, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), times_b),
     )
     for i, (name, side, rows, dtype, strides, sharers, brought, times) in enumerate(sides):
         each = times * k_tiles * p.batches
@@ -68,7 +69,7 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
             lines = Lines(p.k * size, count, launch.addresses[i], SPAN, k_tiles, outside, "rows")
         else:
             count, depth = [(p.k, strides[1] * size), *batch], k_tiles * plan.tiler_mnk[2]
-            boxes = sum(number for number, _ in brought)
+            boxes = sum(number for number, _ in brought) // side.parts
             lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k, "columns")
         op, least = "multicast" if sharers > 1 else "load", least_of(dtype)
         sass = f"UTMALDG.{2 + len(plan.problem.batch)}D{'.MULTICAST' if sharers > 1 else ''}"

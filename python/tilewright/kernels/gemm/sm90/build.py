@@ -12,7 +12,14 @@ from tilewright.kernels.common.device_types import numeric_type
 from tilewright.kernels.common.plan_value import Kind, Natural, Positive, counts, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SharedOperand, majors_of, shared_operand
+from tilewright.kernels.gemm.sm90.shared_operand import (
+    ATOM_ROWS,
+    SPAN,
+    SharedOperand,
+    majors_of,
+    shared_operand,
+    smem_layout,
+)
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
@@ -173,12 +180,26 @@ class GemmSm90(GemmPlan):
         return StreamK(max(ctas // self.cluster, 1), count, -(-self.problem.k // self.tiler_mnk[2]))
 
     def for_problem(self, problem: GemmProblem) -> GemmSm90:
-        """The plan for other sizes; tiles are shared where the kernel can count their steps."""
+        """The plan for other sizes; tiles are shared, and B stays in shared memory, where the kernel can do that."""
         if self.stream_k_ctas == 0:
-            return self.replace(problem=problem)
+            return self._without_held(problem) if self.held_b else self.replace(problem=problem)
         whole = self.replace(problem=problem, stream_k_ctas=0)
         is_counted = whole._shares(self.stream_k_ctas).is_counted
         return whole.replace(stream_k_ctas=self.stream_k_ctas) if is_counted else whole
+
+    def _without_held(self, problem: GemmProblem) -> GemmSm90:
+        """The plan for other sizes, with B in the stages where it cannot stay; then there is room for fewer of them."""
+        from tilewright.kernels.gemm.sm90.conditions import not_held
+
+        if not_held(self, problem) is None:
+            return self.replace(problem=problem)
+        (bM, bN, bK), p, majors = self.tiler_mnk, problem, majors_of(self.tiled_mma.op)
+        a, b = (x.stage_bytes for x in self.operands())
+        stages = min(max((self.stages * a + self.held_b * b) // (a + b), 2), self.stages)
+        return self.replace(
+            problem=p, held_b=0, stages=stages, smem_a=smem_layout(p.a_type, bM, bK, stages, majors[0]),
+            smem_b=smem_layout(p.b_type, bN, bK, stages, majors[1]),
+        )  # fmt: skip
 
     @property
     def stream_k_tiles(self) -> int:
@@ -287,6 +308,7 @@ class GemmSm90(GemmPlan):
         way = "ping-pong" if self.ping_pong else "cooperative"
         cluster = f", clusters of {text(self.cluster_mn)}" if math.prod(self.cluster_mn) > 1 else ""
         split = f", K split among {self.split_k} CTAs" if self.split_k > 1 else ""
+        alone = ", of A alone" if self.held_b else ""
         op = self.tiled_mma.op
         return "\n".join(
             [
@@ -300,8 +322,7 @@ class GemmSm90(GemmPlan):
                     if self.stream_k_ctas
                     else []
                 ),
-                f"  load       TMA, {self.stages} stages{', of A alone' * (self.held_b > 0)}, {self.shared_bytes} bytes of "
-                "shared memory",
+                f"  load       TMA, {self.stages} stages{alone}, {self.shared_bytes} bytes of shared memory",
                 f"  A          {self.smem_a}",
                 f"  B          {self.smem_b}",
                 f"  store      {self.store}",

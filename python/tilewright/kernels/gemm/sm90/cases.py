@@ -142,7 +142,8 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     steps = -(-p.k * size // SPAN)
     store = table.stores(p, alignment)
     count = np.where(store == LINES, 2, np.where(_by_boxes(store), table.buffers, 0))
-    across = table.columns if p.c_type.bits == 16 else SPAN * 8 // p.c_type.bits  # columns of a box along M
+    whole = SPAN * 8 // p.c_type.bits  # columns of a box along N
+    across = table.columns if p.c_type.bits == 16 else whole  # the same along M
     box = SPAN * np.where(store == COLUMNS, across * p.c_type.bits // 16, ATOM_ROWS)
     beside = beside_stages(p, table.bN, table.consumers, table.buffers, count * box)
     free = ((facts.shared_bytes + 1024) // table.resident // 1024 - 1) * 1024 - beside
@@ -166,7 +167,7 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
         bM=table.bM, bN=table.bN, consumers=table.consumers, ping_pong=table.ping_pong, cM=table.cM, cN=table.cN,
         split_k=table.split_k, resident=table.resident, stages=np.where(holds, np.minimum(left, most), stages),
         held=np.where(holds, steps, 0), store=store, run=table.run,
-        boxes=np.where(count > 0, -(-table.finished // np.where(store == COLUMNS, across, SPAN * 8 // p.c_type.bits)), 0),
+        boxes=np.where(count > 0, -(-table.finished // np.where(store == COLUMNS, across, whole)), 0),
         stream_k_ctas=table.stream_k_ctas,
     )  # fmt: skip
 
@@ -212,6 +213,9 @@ def _kind_of_c(problem: GemmProblem, alignment: int) -> tuple[Any, ...]:
     """What ways to store C depend on: problems with the same have the same."""
     p, size = problem, problem.c_type.bits // 8
     modes = zip((p.m, p.n, *p.batch), p.c_strides, strict=True)
-    lies = tuple((e > 1, d == 1, d > 0, d < MAX_STRIDE // size, math.gcd(d * size, 16), e * size % 16) for e, d in modes)
+    lies = tuple(
+        (extent > 1, d == 1, d > 0, d < MAX_STRIDE // size, math.gcd(d * size, 16), extent * size % 16)
+        for extent, d in modes
+    )
     paired = p.a_type is TFloat32 and p.a_strides[1] != 1
     return p.c_type, p.epilogue.beta != 0, lies, math.gcd(alignment, 16), paired

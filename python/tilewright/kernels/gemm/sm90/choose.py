@@ -16,9 +16,9 @@ from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_pr
 from tilewright.kernels.gemm.sm90.build import N_EXTENTS, STORES, GemmSm90
 from tilewright.kernels.gemm.sm90.cases import Config, Sm90Configs, cases_of, few_steps
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
-from tilewright.kernels.gemm.sm90.cost import costs, one_of
 from tilewright.kernels.gemm.sm90.cost import cost as expected
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
+from tilewright.kernels.gemm.sm90.cost import costs, one_of
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes, smem_layout
 from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
@@ -67,7 +67,7 @@ def _fits(config: Config, problem: GemmProblem, k_major: tuple[bool, bool]) -> b
         (config.bM, k_major[0], config.cluster[1]),
         (config.bN, k_major[1], config.cluster[0]),
     ):
-        if rows % (8 * sharers if major else unit):
+        if rows % (8 * sharers if major else unit) or not (major or shares_boxes(rows, unit, sharers)):
             return False
     return True
 

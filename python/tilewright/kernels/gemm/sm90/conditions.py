@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +87,9 @@ def require_fields(plan: GemmSm90) -> None:
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     if plan.stream_k_ctas:
         _require_stream_k(plan, refuse)
-    if plan.held_b:
-        _require_held(plan, refuse)
+    unheld = plan.held_b and not_held(plan, p)
+    if unheld:
+        refuse(unheld)
     if p.whole_k and (
         p.k % bK
         or not p.batch
@@ -107,6 +108,11 @@ def require_fields(plan: GemmSm90) -> None:
         unit = 8 * sharers if k_major else SPAN * 8 // p.a_type.bits
         if rows % unit:
             refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows, or parts of boxes")
+        if not k_major and not shares_boxes(rows, unit, sharers):
+            refuse(
+                f"{sharers} CTAs cannot share {rows // unit} boxes of {name}, each of {unit} rows along K; {name} must "
+                f"be a multiple of {unit * sharers}, or parts of boxes multiples of 8 rows: use other clusters"
+            )
         if k_major and rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
     by_boxes, bits = plan.store in BY_BOXES, p.c_type.bits
@@ -140,17 +146,18 @@ def require_fields(plan: GemmSm90) -> None:
             refuse(f"{name} {layout} has {stages} stages, but the plan {wanted}; give it with as many")
 
 
-def _require_held(plan: GemmSm90, refuse: Callable[[str], None]) -> None:
-    """Where CTAs do not have the same B for all of their tiles, or more of it than they hold."""
-    p, steps = plan.problem, -(-plan.problem.k // plan.tiler_mnk[2])
+def not_held(plan: GemmSm90, problem: GemmProblem) -> str | None:
+    """Why CTAs do not have the same B of a problem for all of their tiles, or more of it than they hold; None if so."""
+    p, steps = problem, -(-problem.k // plan.tiler_mnk[2])
     if steps > plan.held_b:
-        refuse(f"held_b is {plan.held_b}, but B has {steps} steps along K; use held_b=0, or as many")
+        return f"held_b is {plan.held_b}, but B has {steps} steps along K; use held_b=0, or as many"
     if plan.cluster > 1 or plan.stream_k_ctas or p.batch or p.n > plan.tiler_mnk[1]:
-        refuse(
+        return (
             f"held_b is {plan.held_b}, but B stays only for CTAs that go alone, with whole tiles of one matrix that is "
             f"one tile wide; these are clusters of {plan.cluster}, {plan.stream_k_ctas} CTAs that share tiles, batches "
             f"{text(p.batch)} and {p.n} columns; use held_b=0"
         )
+    return None
 
 
 def _require_stream_k(plan: GemmSm90, refuse: Callable[[str], None]) -> None:

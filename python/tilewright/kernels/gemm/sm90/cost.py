@@ -187,4 +187,5 @@ def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
         bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages,
         stream_k_ctas=plan.stream_k_ctas,
     )  # fmt: skip
-    return config_cost(config, plan.problem, facts)
+    case = cases_of((config,), plan.problem, facts)  # the plan may have been changed: it holds B, or does not
+    return one_of(costs(case._replace(held=np.array([plan.held_b]), stages=np.array([plan.stages])), facts), 0)

@@ -84,6 +84,17 @@ class SharedOperand(NamedTuple):
         )
 
 
+def shares_boxes(rows: int, unit: int, sharers: int) -> bool:
+    """Whether boxes along M or N, each of `unit` rows and of K, are work for `sharers` CTAs: whole ones, or parts.
+
+    A part has whole groups of eight rows of 128 bytes, after which the swizzle begins anew.
+
+    >>> [shares_boxes(64, 64, sharers) for sharers in (1, 2, 3, 4, 8)], shares_boxes(192, 64, 3)
+    ([True, True, False, True, True], True)
+    """
+    return rows // unit % sharers == 0 or unit % (8 * sharers) == 0
+
+
 @functools.lru_cache(maxsize=1024)
 def smem_layout(dtype: type[Numeric], rows: int, bK: int, stages: int, k_major: bool) -> Any:
     """(rows, bK, stages): rows of 128 bytes, swizzled, along K or along M or N.
