@@ -380,7 +380,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     __syncthreads();  // CTAs of a split meet when they have sums
   }
   if (warp >= 4 * Gemm::kConsumers) {
-    if constexpr (Gemm::kReallocates) fewer_registers<(Gemm::kConsumers > 2 ? 32 : 40)>();
+    if constexpr (Gemm::kReallocates) fewer_registers<(Gemm::kConsumers > 2 ? 56 : 40)>();
     if (producer) {
       asm volatile("griddepcontrol.wait;" ::: "memory");
       Gemm::produce(params, shared, rank, first);
@@ -392,7 +392,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     }
   } else {
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    if constexpr (Gemm::kReallocates) more_registers<(Gemm::kConsumers > 2 ? 160 : 232)>();
+    if constexpr (Gemm::kReallocates) more_registers<(Gemm::kConsumers > 2 ? 152 : 232)>();
     if constexpr (Gemm::kSplit > 1) {
       Gemm::consume_split(params, shared, rank, warp / 4);
     } else if constexpr (Gemm::kStreamK) {

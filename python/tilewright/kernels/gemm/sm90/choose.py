@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright._core import LayoutError
+from tilewright.cute.atoms.mma_traits import MMA_TRAITS
 from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
@@ -62,6 +63,8 @@ def _takes(problem: GemmProblem) -> bool:
 
 
 def _fits(config: Config, problem: GemmProblem, k_major: tuple[bool, bool]) -> bool:
+    if problem.a_type in BYTES and config.bN not in MMA_TRAITS["wgmma.k32.i8.ss"].n_extents:
+        return False  # an instruction of integers has fewer widths
     unit = SPAN * 8 // problem.a_type.bits
     for rows, major, sharers in (
         (config.bM, k_major[0], config.cluster[1]),
