@@ -129,8 +129,41 @@ def lanes() -> Iterator[PlanCase]:
         yield PlanCase(f"visualize_tv by {threads} threads", make)
 
 
+def operands() -> Iterator[PlanCase]:
+    """B that stays in shared memory, boxes that a cluster shares in parts along K, and 16-bit C along M by boxes."""
+    for m, n, k, b, c, tile, cluster in (
+        (40_000, 24, 128, "n", "n", (128, 64), (1, 1)),
+        (70_000, 16, 24, "k", "n", (192, 16), (1, 1)),
+        (1000, 40, 464, "n", "n", (64, 64), (4, 1)),
+        (520, 200, 328, "n", "n", (128, 192), (2, 1)),
+        (520, 304, 200, "k", "m", (128, 152), (1, 2)),
+        (1536, 1536, 1536, "k", "m", (128, 144), (2, 1)),
+    ):
+
+        def make(
+            device: str = "cuda", m: int = m, n: int = n, k: int = k, b: str = b, c: str = c,
+            tile: tuple[int, int] = tile, cluster: tuple[int, int] = cluster,
+        ) -> Made:  # fmt: skip
+            from tilewright import BFloat16
+            from tilewright.devices import H200
+            from tilewright.kernels.gemm.problem import problem_of
+            from tilewright.kernels.gemm.sm90.choose import Config, plan_of
+
+            def side(rows: int, columns: int, order: str, inner: str) -> torch.Tensor:
+                shape = (rows, columns) if order == inner else (columns, rows)
+                x = torch.empty(shape, dtype=torch.bfloat16, device=device)
+                return x if order == inner else x.mT
+
+            config = Config(*tile, {64: 1, 192: 3}.get(tile[0], 2), cluster=cluster)
+            plan = plan_of(config, problem_of(m, n, k, BFloat16, b=b, c=c), (True, b == "k"), (256, 256, 256), H200)
+            assert plan is not None
+            tensors = side(m, k, "k", "k"), side(n, k, b, "k"), side(m, n, c, "n")
+            return Made(plan, (*tensors, None), lambda: kernels.gemm(*tensors, plan=plan))
+
+        yield PlanCase(f"operands, {m}x{n}x{k} bf16 B:{b} C:{c} {tile[0]}x{tile[1]} {cluster}", make)
+
+
 def plan_cases() -> list[PlanCase]:
     """All of them, each name once."""
-    return list(
-        {case.name: case for family in (lanes(), copies(), gemms(), last_tiles(), steps()) for case in family}.values()
-    )
+    families = (lanes(), copies(), gemms(), last_tiles(), operands(), steps())
+    return list({case.name: case for family in families for case in family}.values())

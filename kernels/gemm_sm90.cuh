@@ -11,6 +11,7 @@
 //   cluster       CTAs next to each other along M (or N) need the same B (or A): each brings a part of it to all
 //   split         the CTAs of a cluster share a tile of C along K, and send each other their sums
 //   stream-K      clusters share the first tiles along K, so that all have the same work; sums go through memory
+//   held B        all tiles of a CTA need the same B: it comes once, and stages have A alone
 #pragma once
 
 #include "tilewright/epilogue.cuh"
@@ -35,7 +36,7 @@ __device__ void more_registers() {
 
 template <class A_, class B_, class AccType, class EpilogueType, class TileType, int kStages_, int kConsumers_,
           bool kPingPong_, int kClusterM_, int kClusterN_, int kSplit_, int kBatch_, int kStore_, int kStoreBuffers,
-          int kPromote_ = 0, bool kStreamK_ = false>
+          int kPromote_ = 0, bool kStreamK_ = false, int kHeldB_ = 0>
 struct GemmSm90 {
   using A = A_;
   using B = B_;
@@ -47,6 +48,10 @@ struct GemmSm90 {
   // After so many steps along K sums are added to totals and begin anew, so that none has many terms; 0: never.
   static constexpr int kPromote = kPromote_;
   static constexpr bool kStreamK = kStreamK_;
+  // C is one tile wide, and its B has at most so many steps along K, which stay in shared memory; 0: B is in the stages.
+  // If each tile brought it anew, all multiprocessors would ask for the same few lines of the L2 all the time: on an
+  // H200 83136x24x128 took 31 ns a tile, whatever its rows were.
+  static constexpr int kHeldB = kHeldB_;
   static constexpr int kClusterM = kClusterM_, kClusterN = kClusterN_, kSplit = kSplit_;
   static constexpr int kCluster = kClusterM * kClusterN * kSplit;
   static constexpr bool kShares = kClusterM * kClusterN > 1;  // CTAs bring A or B to each other
@@ -55,7 +60,7 @@ struct GemmSm90 {
   static constexpr int kSharing = kPingPong ? 1 : kConsumers;  // consumers that share a tile, block after block of rows
   static constexpr int kBlocks = kTileM / 64 / kSharing;       // of 64 rows, of one consumer
   static constexpr int kBlockRows = 64 * kSharing;             // from one of its blocks to the next
-  static constexpr int kStageBytes = A::kStageBytes + B::kStageBytes;
+  static constexpr int kStageBytes = A::kStageBytes + (kHeldB > 0 ? 0 : B::kStageBytes);
   static constexpr int kSteps = kTileK * static_cast<int>(sizeof(typename A::T)) / 32;
   static constexpr bool kReallocates = kConsumers > 1 && kBlocks* kTileN > 128;
   // The producer is one warp; only whole warpgroups may change their registers.
@@ -75,6 +80,7 @@ struct GemmSm90 {
   using StreamK = Sm90StreamK<Acc, kCluster, kConsumers, kUnits>;
   using Work = typename EitherType<kStreamK, typename StreamK::Work, Sm90FirstTile<kCluster>>::Type;
   static_assert(!kStreamK || (kSplit == 1 && !kPingPong));
+  static_assert(kHeldB == 0 || (kCluster == 1 && kBatch == 0 && !kStreamK));
 
   struct Whole {
     typename A::Params a;
@@ -92,10 +98,14 @@ struct GemmSm90 {
   };
   using Params = typename EitherType<kStreamK, WithStreamK, Whole>::Type;
 
-  struct Shared {
+  struct Held {
+    alignas(1024) unsigned char held[kHeldB > 0 ? kHeldB : 1][B::kStageBytes];
+  };
+  struct Nothing {};
+  struct Shared : EitherType<(kHeldB > 0), Held, Nothing>::Type {
     alignas(1024) unsigned char stages[kStages][kStageBytes];
     alignas(1024) unsigned char boxes[Store::kBytes];
-    Barrier full[kStages], empty[kStages];
+    Barrier full[kStages + (kHeldB > 0)], empty[kStages];  // behind those of the stages `full` of what is held
     typename Split::Barriers split;
     typename Store::Shared store;
   };
@@ -139,6 +149,7 @@ struct GemmSm90 {
       barrier_init(&shared.full[i], 1);
       barrier_init(&shared.empty[i], 4 * kSharing * kClusterM * kClusterN);
     }
+    if constexpr (kHeldB > 0) barrier_init(&shared.full[kStages], 1);
     Store::make_barriers(shared.store);
     if constexpr (kSplit > 1) Split::init(shared.split, rank);
     barrier_init_fence();
@@ -175,6 +186,18 @@ struct GemmSm90 {
     }
   }
 
+  // B of all tiles of this CTA.
+  __device__ static void hold(const Params& params, Shared& shared, const Place& place) {
+    BoxAt<kRank> at{};
+    const auto boxes = B::boxes(params.b, place.n, params.store.n);
+    Barrier* const full = &shared.full[kStages];
+    barrier_expect(full, params.k_tiles * boxes.bytes());
+#pragma unroll 1
+    for (int k = 0; k < params.k_tiles; ++k) {
+      B::template load<1>(shared.held[k], boxes, at, k * kTileK, full, 0, 0);
+    }
+  }
+
   // `place`: that of the first tile, of which ask_early() has asked for a part.
   __device__ static void produce(const Params& params, Shared& shared, int rank, Place place) {
     const int m_share = rank % kClusterM, n_share = rank / kClusterM % kClusterN;
@@ -194,12 +217,13 @@ struct GemmSm90 {
       begin = work.begin, end = work.end, tile = work.tile;
       early = min(end - begin, kEarly);
     }
+    if constexpr (kHeldB > 0) hold(params, shared, place);
     while (tile < params.tiles) {
       BoxAt<kRank> a{}, b{};
       enter_batch(params, place, a, b);
       const auto boxes_a = A::boxes(params.a, place.m, params.store.m);
       const auto boxes_b = B::boxes(params.b, place.n, params.store.n);
-      const unsigned bytes = boxes_a.bytes() + boxes_b.bytes();
+      const unsigned bytes = boxes_a.bytes() + (kHeldB > 0 ? 0 : boxes_b.bytes());
 #pragma unroll 1
       for (int k = begin; k < end; ++k) {
         Barrier* const full = &shared.full[slot.index];
@@ -213,7 +237,7 @@ struct GemmSm90 {
         }
         const int at = place.k + k * kTileK;
         if (!kEarlyA || !asked) A::template load<kClusterN>(stage, boxes_a, a, at, full, n_share, mask_a);
-        if (!kEarlyB || !asked)
+        if (kHeldB == 0 && (!kEarlyB || !asked))
           B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, at, full, m_share, mask_b);
         slot.next();
       }
@@ -239,6 +263,7 @@ struct GemmSm90 {
     Store store(params.store, shared.boxes, shared.store, consumer);
     unsigned tile = blockIdx.x / kCluster;
     const unsigned step = gridDim.x / kCluster;
+    if constexpr (kHeldB > 0) barrier_wait(&shared.full[kStages], 0);
     if (kPingPong && consumer == 1) {
       slot.skip(params.k_tiles);
       tile += step;
@@ -355,7 +380,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     __syncthreads();  // CTAs of a split meet when they have sums
   }
   if (warp >= 4 * Gemm::kConsumers) {
-    if constexpr (Gemm::kReallocates) fewer_registers<(Gemm::kConsumers > 2 ? 32 : 40)>();
+    if constexpr (Gemm::kReallocates) fewer_registers<(Gemm::kConsumers > 2 ? 56 : 40)>();
     if (producer) {
       asm volatile("griddepcontrol.wait;" ::: "memory");
       Gemm::produce(params, shared, rank, first);
@@ -367,7 +392,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     }
   } else {
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    if constexpr (Gemm::kReallocates) more_registers<(Gemm::kConsumers > 2 ? 160 : 232)>();
+    if constexpr (Gemm::kReallocates) more_registers<(Gemm::kConsumers > 2 ? 152 : 232)>();
     if constexpr (Gemm::kSplit > 1) {
       Gemm::consume_split(params, shared, rank, warp / 4);
     } else if constexpr (Gemm::kStreamK) {

@@ -99,12 +99,17 @@ struct Sm90Multiply {
     if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, summed);
   }
 
+  // B of step k.
+  __device__ __forceinline__ unsigned long long descriptor_of_b(int k) const {
+    if constexpr (Gemm::kHeldB > 0) return B::descriptor(shared.held[k]);
+    return B::descriptor(shared.stages[slot.index] + A::kStageBytes);
+  }
+
   // Both operands from shared memory.
   __device__ __forceinline__ void step(int k, Acc& totals) {
     barrier_wait(&shared.full[slot.index], slot.parity);
-    const unsigned char* const stage = shared.stages[slot.index];
-    const unsigned long long a = A::descriptor(stage + first_block * A::kBlockBytes);
-    const unsigned long long b = B::descriptor(stage + A::kStageBytes);
+    const unsigned long long a = A::descriptor(shared.stages[slot.index] + first_block * A::kBlockBytes);
+    const unsigned long long b = descriptor_of_b(k);
     const int in_sums = summed_before(k, totals);
     wgmma_fence();
     multiply(a, b, in_sums);
@@ -120,7 +125,7 @@ struct Sm90Multiply {
   // A in the registers `a`; those of the next step come into `next`.
   __device__ __forceinline__ void step(int k, Fragment& a, Fragment& next, const typename Fragment::Place& place,
                                        Acc& totals) {
-    const unsigned long long b = B::descriptor(shared.stages[slot.index] + A::kStageBytes);
+    const unsigned long long b = descriptor_of_b(k);
     const int in_sums = summed_before(k, totals);
     wgmma_fence();
     multiply(a, b, in_sums);

@@ -5,6 +5,7 @@
 //
 //   rows            of the tile: along M for A, along N for B
 //   boxes           into which the tile is cut along the rows, each of `box_bytes`, one behind the other
+//   parts           into which boxes are cut along K, where CTAs of a cluster cannot have whole ones of a tile each
 //   block_bytes     from 64 rows to the next 64 rows (A only)
 //   step_bytes      from one instruction's columns along K to the next one's
 //   leading, stride, swizzle: of the descriptor
@@ -30,7 +31,7 @@ struct Sm90Maps<true> {
 };
 
 template <class Type, bool kMajorK_, int kRows_, int kBoxes, int kBoxBytes, int kBlockBytes_, int kStepBytes_,
-          int kLeading, int kStride, int kSwizzle, bool kRagged = false>
+          int kLeading, int kStride, int kSwizzle, bool kRagged = false, int kParts = 1>
 struct Sm90Operand {
   using T = Type;
   static constexpr bool kMajorK = kMajorK_;
@@ -64,17 +65,20 @@ struct Sm90Operand {
     return {&params.whole, row, kBoxRows, inside};
   }
 
-  // This CTA's share of a tile at k: all of it, or, where kSharers CTAs of the cluster need the same tile, the boxes
-  // that it brings to all of them.
+  // This CTA's share of a tile at k: all of it, or, where kSharers CTAs of the cluster need the same tile, the boxes,
+  // or the part of all boxes, that it brings to all of them.
   template <int kSharers, int kRank>
   __device__ static void load(unsigned char* stage, const Boxes& boxes, BoxAt<kRank> at, int k, Barrier* full,
                               int share, unsigned short mask) {
-    static_assert(kBoxes % kSharers == 0);
-    constexpr int kOwn = kBoxes / kSharers;
-    at.at[kMajorK ? 0 : 1] = k;
+    static_assert(kParts > 1 ? kParts == kSharers && !kMajorK : kBoxes % kSharers == 0);
+    constexpr int kOwn = kParts > 1 ? kBoxes : kBoxes / kSharers;
+    constexpr int kDepth = 128 / sizeof(T) / kParts;  // of K, in a part
+    const int part = kParts > 1 ? share : 0, box = kParts > 1 ? 0 : share * kOwn;
+    stage += part * (kBoxBytes / kParts);
+    at.at[kMajorK ? 0 : 1] = k + part * kDepth;
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      const int first = (share * kOwn + i) * boxes.rows;
+      const int first = (box + i) * boxes.rows;
       at.at[kMajorK ? 1 : 0] = boxes.first + first;
       if (!kRagged || (kMajorK ? boxes.rows > 0 : first < boxes.inside)) {
         tma_load<(kSharers > 1)>(stage + first * (kBoxBytes / kBoxRows), *boxes.map, at, full, mask);

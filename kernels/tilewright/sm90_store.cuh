@@ -1,7 +1,7 @@
 // From the accumulators of a warpgroup to C, 64 rows at a time.
 //
 //   kBoxes        through shared memory, in boxes that the copy engine writes: C contiguous along N, rows aligned
-//   kBoxesAlongM  the same for C contiguous along M: paired rows (sm90_rows.cuh) and elements of 4 bytes
+//   kBoxesAlongM  the same for C contiguous along M: elements of 2 bytes; of 4 for paired rows (sm90_rows.cuh)
 //   kLines        through shared memory, by the warps themselves, in lines (sm90_lines.cuh): C contiguous along N
 //   kPairs        two elements next to each other at once, from the registers
 //   kSingles      element by element: any strides
@@ -17,6 +17,7 @@
 #include "tilewright/ldmatrix.cuh"
 #include "tilewright/shared_access.cuh"
 #include "tilewright/sm90_bias.cuh"
+#include "tilewright/sm90_box.cuh"
 #include "tilewright/sm90_lines.cuh"
 #include "tilewright/sm90_rows.cuh"
 #include "tilewright/stmatrix.cuh"
@@ -24,8 +25,6 @@
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
-
-enum StoreKind { kSingles = 0, kPairs = 1, kBoxes = 2, kBoxesAlongM = 3, kLines = 4 };
 
 // Tiles of kColumns columns and of kBlocks blocks of rows of a consumer, kStep rows from one block to the next.
 template <class EpilogueType, int kBatch, int kKind, int kBuffers, int kConsumers, int kColumns, int kBlocks, int kStep,
@@ -38,16 +37,14 @@ struct Sm90Store {
   using Bias = Sm90Bias<Epilogue, kColumns, kBlocks, kStep, Rows::kNext>;
   static constexpr int kOutBytes = sizeof(Out);
   static constexpr bool kByBoxes = kKind == kBoxes || kKind == kBoxesAlongM;
-  static_assert(kPaired ? kKind != kLines && (kOutBytes == 4 || !kByBoxes) : kKind != kBoxesAlongM);
-  // Of 64 rows in rows of 128 bytes, swizzled; along M: two of 32 rows in as many columns, one behind the other.
-  static constexpr int kBoxColumns = 128 / kOutBytes;
-  static constexpr int kBoxBytes = 64 * 128;
-  static constexpr int kParts = kKind == kBoxesAlongM ? 2 : 1;
+  static_assert(kPaired ? kKind != kLines && (kOutBytes == 4 || !kByBoxes) : kKind != kBoxesAlongM || kOutBytes == 2);
+  static constexpr int kUnitsOfBlock = kColumns / 8;
+  using Box = Sm90Box<kKind, kOutBytes, (kUnits < kUnitsOfBlock ? kUnits : kUnitsOfBlock)>;
+  static constexpr int kBoxBytes = Box::kBytes, kParts = Box::kParts;
   static constexpr int kHeld = kKind == kLines ? 2 : kByBoxes ? kBuffers : 0;  // boxes of a consumer
   static constexpr int kBytes = kHeld > 0 ? kConsumers * kHeld * kBoxBytes : 16;
-  static constexpr int kGroups = kBoxColumns / 8;  // units of a box
+  static constexpr int kGroups = Box::kGroups;     // units of a box
   static constexpr int kCount = kUnits / kGroups;  // boxes
-  static constexpr int kUnitsOfBlock = kColumns / 8;
   static constexpr bool kBrings = kByBoxes && Epilogue::kReads;
   static constexpr bool kHasC = kHeld > 0 && Epilogue::kReads;  // boxes have C before they are filled
 
@@ -165,7 +162,7 @@ struct Sm90Store {
     barrier_expect(&brought[buffer], kBoxBytes);
 #pragma unroll
     for (int half = 0; half < kParts; ++half) {
-      tma_load<false>(buffers + buffer * kBoxBytes + half * (kBoxBytes / kParts), params.map, place(part, i, half),
+      tma_load<false>(buffers + buffer * kBoxBytes + half * Box::kPartBytes, params.map, place(part, i, half),
                       &brought[buffer], 0);
     }
   }
@@ -200,13 +197,11 @@ struct Sm90Store {
   // Where there is an odd number, the last one once more behind it.
   template <int kFilled, class Acc, int kAcc>
   __device__ void fill_by_matrices(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
-    const int lane = threadIdx.x % 32;
-    const unsigned rows = buffer + threadIdx.x % 128 / 32 * 16 * 128;  // the 16 of this warp
 #pragma unroll
     for (int j = 0; j < kFilled; j += 2) {
-      const unsigned at = rows + (lane % 16) * 128 + (((j + lane / 16) ^ lane % 8) << 4);
+      const unsigned at = Box::template matrices<kFilled>(buffer, j);
       unsigned packed[4] = {};
-      if constexpr (kHasC) ldmatrix<false>(packed, at);
+      if constexpr (kHasC) ldmatrix<Box::kAlongM>(packed, at);
 #pragma unroll
       for (int k = 0; k < 4; ++k) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
         const int unit = j + k / 2 < kFilled ? j + k / 2 : j;
@@ -220,7 +215,7 @@ struct Sm90Store {
           packed[k] = convert_pair<Out>(value.at[0], value.at[1]);
         }
       }
-      stmatrix_x4(at, packed);
+      stmatrix<Box::kAlongM>(at, packed);
     }
   }
 
@@ -325,7 +320,7 @@ struct Sm90Store {
       }
 #pragma unroll
       for (int half = 0; half < kParts; ++half) {
-        tma_store(params.map, buffer + half * (kBoxBytes / kParts), place(part, i, half));
+        tma_store(params.map, buffer + half * Box::kPartBytes, place(part, i, half));
       }
       tma_commit();
       if (kBrings && kBuffers == 1 && i + 1 < kCount) {
@@ -355,8 +350,8 @@ struct Sm90Store {
         __syncwarp();  // what was here has been read
         if constexpr (kHasC) lines.bring(i);
         if constexpr (kHasC) __syncwarp();
-        if (i + 1 < kBoxesOfRun) fill<kGroups>(acc, box, at, block, left + i * kBoxColumns);
-        if (i + 1 == kBoxesOfRun) fill<kLast>(acc, box, at, block, left + i * kBoxColumns);
+        if (i + 1 < kBoxesOfRun) fill<kGroups>(acc, box, at, block, left + i * Box::kColumns);
+        if (i + 1 == kBoxesOfRun) fill<kLast>(acc, box, at, block, left + i * Box::kColumns);
         __syncwarp();
         if (i == 0) lines.template write_ends<false>();
       }

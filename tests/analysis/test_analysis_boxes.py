@@ -17,6 +17,7 @@ from tilewright.kernels.gemm.composite.split_k import parts_problem
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.gemm.sm90.choose import Config, _majors, plan_of
 from tilewright.kernels.kernel import kernel_of
 
 ROW = 128
@@ -146,6 +147,9 @@ def boxes_of(plan, side):
     rows, tile, bk = (p.m, p.n)[side], plan.tiler_mnk[side], plan.tiler_mnk[2]
     clusters = plan.tiles()
     tiles, times = clusters[side] * plan.cluster_mn[side], clusters[1 - side]
+    if side == 1 and plan.held_b:  # a CTA brings it once, for all of its tiles
+        times = plan.ctas
+    depth = bk // operand.parts
     for index, step in itertools.product(range(tiles), range(-(-p.k // bk))):
         first = index * tile
         for i in range(operand.boxes):
@@ -155,7 +159,8 @@ def boxes_of(plan, side):
                 if inside > 0 or not ragged:
                     yield (first + i * count, step * bk), (count, bk), times
             elif not ragged or first + i * operand.box[0] < rows:
-                yield (first + i * operand.box[0], step * bk), (operand.box[0], bk), times
+                for part in range(operand.parts):
+                    yield (first + i * operand.box[0], step * bk + part * depth), (operand.box[0], depth), times
 
 
 def chosen(m, n, k, dtype, orders, **given):
@@ -164,17 +169,66 @@ def chosen(m, n, k, dtype, orders, **given):
     return gemm_sm90.choose(problem_of(m, n, k, dtype, a=orders[0], b=orders[1], **given), (16, 16, 16), H200)
 
 
+def stored_box(plan):
+    """Rows and columns of C that the copy engine writes at once: 64 rows, or 128 bytes of them where C lies along M."""
+    return 64 if plan.store == "boxes" else 1024 // plan.problem.c_type.bits, plan.box_columns
+
+
 PLANS = [
     (1000, 1000, 1000, BFloat16, "kk"), (1000, 1000, 1000, TFloat32, "kk"), (1000, 1000, 1000, Float16, "mn"),
     (256, 384, 200, BFloat16, "kn"), (257, 512, 320, BFloat16, "kk"), (136, 264, 72, Float16, "mk"),
     (512, 512, 512, TFloat32, "mk"), (2048, 1024, 64, BFloat16, "kk"), (16, 4096, 256, BFloat16, "kk"),
+    (1000, 777, 264, BFloat16, "kk", "m"), (136, 100, 72, Float16, "mk", "m"),
 ]  # fmt: skip
+ADDRESSES = [(0, 0, 0), (16, 96, 48)]
 
 
-@pytest.mark.parametrize(("m", "n", "k", "dtype", "orders"), PLANS)
-@pytest.mark.parametrize("addresses", [(0, 0, 0), (16, 96, 48)])
-def test_a_launch_is_its_boxes(m, n, k, dtype, orders, addresses):
-    plan = chosen(m, n, k, dtype, orders)
+@pytest.mark.parametrize("fields", PLANS, ids=str)
+@pytest.mark.parametrize("addresses", ADDRESSES)
+def test_a_launch_is_its_boxes(fields, addresses):
+    *sizes, along = fields if len(fields) > 5 else (*fields, "n")
+    plan = chosen(*sizes, c=along)
+    assert along == "n" or plan.store == "columns"
+    assert_boxes(plan, addresses)
+
+
+# Fewer boxes of B than the CTAs that share them: each brings a part along K of every box.
+IN_PARTS = [
+    (Config(64, 64, 1, cluster=(4, 1)), 520, 200, 136, BFloat16, "kn", (1, 4)),
+    (Config(64, 64, 1, cluster=(2, 1)), 304, 64, 72, Float16, "mn", (1, 2)),
+    (Config(128, 192, cluster=(2, 1)), 300, 328, 200, BFloat16, "kn", (1, 2)),
+    (Config(64, 128, 1, cluster=(1, 4)), 136, 600, 136, Float16, "mk", (4, 1)),
+    (Config(64, 64, 1, cluster=(1, 4)), 136, 304, 104, TFloat32, "mk", (4, 1)),
+]
+
+
+def planned(config, m, n, k, dtype, orders, **given):
+    problem = problem_of(m, n, k, dtype, a=orders[0], b=orders[1], **given)
+    return plan_of(config, problem, _majors(problem, (16, 16, 16)), (16, 16, 16), H200)
+
+
+@pytest.mark.parametrize(("config", "m", "n", "k", "dtype", "orders", "parts"), IN_PARTS, ids=str)
+@pytest.mark.parametrize("addresses", ADDRESSES)
+def test_parts_of_boxes_are_boxes(config, m, n, k, dtype, orders, parts, addresses):
+    plan = planned(config, m, n, k, dtype, orders)
+    assert tuple(x.parts for x in plan.operands()) == parts
+    assert_boxes(plan, addresses)
+
+
+@pytest.mark.parametrize("orders", ["kk", "kn", "mn", "mk"])
+@pytest.mark.parametrize("config", [Config(64, 64, 1), Config(64, 128, 1), Config(64, 64, ping_pong=True)], ids=str)
+@pytest.mark.parametrize("addresses", ADDRESSES)
+def test_b_that_stays_comes_once_a_cta(config, orders, addresses):
+    plan = planned(config, 64 * 272, 56, 136, BFloat16, orders)
+    assert plan.held_b == 3
+    assert_boxes(plan, addresses)
+    found, whole = analyze(plan), planned(config._replace(cluster=(2, 1)), 64 * 272, 56, 136, BFloat16, orders)
+    assert whole.held_b == 0
+    assert found["load B"].bytes_useful == plan.ctas * 56 * 136 * 2 < analyze(whole)["load B"].bytes_useful
+
+
+def assert_boxes(plan, addresses):
+    """What is predicted of a launch is the sum of its boxes."""
     assert isinstance(plan, GemmSm90)
     p = plan.problem
     found = analyze(plan, addresses=addresses if not plan.swapped else (addresses[1], addresses[0], addresses[2]))
@@ -193,25 +247,28 @@ def test_a_launch_is_its_boxes(m, n, k, dtype, orders, addresses):
         assert (x.requests, x.sectors, x.ideal_sectors, x.bytes_useful) == (requests, sectors, ideal, useful), name
         assert x.bytes_moved == 32 * sectors
     if plan.store in ("boxes", "columns"):
-        layout, unit = L((p.m, p.n), p.c_strides[:2]), 0 if plan.store == "columns" else 1
-        box = [64, 64]
-        box[unit], box[1 - unit] = plan.box_columns, plan.box_columns if plan.store == "columns" else 64
+        layout, box = L((p.m, p.n), p.c_strides[:2]), stored_box(plan)
         every = itertools.product(range(0, p.m, box[0]), range(0, p.n, box[1]))
         assert found["store C"].sectors == sum(
             box_access(layout, p.c_type, box, at, address=addresses[2], op="store").sectors for at in every
         )
 
 
-@pytest.mark.parametrize(("m", "dtype"), [(200, BFloat16), (200, Float32), (4000, BFloat16), (4000, Float32)])
-def test_c_is_brought_whole_and_stored_as_far_as_it_exists(m, dtype):
+@pytest.mark.parametrize(
+    ("m", "dtype", "along"),
+    [
+        (200, BFloat16, "n"), (200, Float32, "n"), (4000, BFloat16, "n"), (4000, Float32, "n"), (200, BFloat16, "m"),
+        (4000, Float16, "m"),
+    ],
+)  # fmt: skip
+def test_c_is_brought_whole_and_stored_as_far_as_it_exists(m, dtype, along):
     """With beta C comes in boxes, those that reach over its ends with zeros."""
-    plan = chosen(m, 264, 64, BFloat16, "kk", out=dtype, epilogue=Epilogue(beta=1.0))
-    assert plan.store in ("boxes", "columns")
+    plan = chosen(m, 264, 64, BFloat16, "kk", out=dtype, c=along, epilogue=Epilogue(beta=1.0))
+    assert plan.store == ("boxes" if along == "n" else "columns")
     bm, bn, _ = plan.tiler_mnk
     p, found = plan.problem, analyze(plan)
     tiles = [n * by * beside for n, by, beside in zip(plan.tiles(), (bm, bn), plan.cluster_mn, strict=True)]
-    box = (64, plan.box_columns) if plan.store == "boxes" else (plan.box_columns, plan.box_columns)
-    layout = L((p.m, p.n), p.c_strides[:2])
+    layout, box = L((p.m, p.n), p.c_strides[:2]), stored_box(plan)
     every = list(itertools.product(range(0, tiles[0], box[0]), range(0, tiles[1], box[1])))
     for name, op in (("load C", "load"), ("store C", "store")):
         one = [box_access(layout, p.c_type, box, at, op=op) for at in every]

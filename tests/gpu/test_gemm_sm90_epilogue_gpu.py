@@ -28,6 +28,15 @@ CONFIGS = {
     "split-4": Config(64, 128, 1, split_k=4),
     "split-blocks": Config(128, 128, 1, split_k=2),
 }
+# Boxes along M of 8, of an odd number of eights and of 48 columns, and those of parts of a split.
+NARROW = {
+    "8 columns": Config(64, 8, 1),
+    "40 columns": Config(128, 80, 1),
+    "48 columns": Config(128, 144),
+    "two blocks of 160": Config(256, 160),
+    "three consumers": Config(192, 192, 3),
+    "split columns": Config(128, 80, split_k=2),
+}
 EPILOGUES = {
     "beta": Epilogue(beta=0.5),
     "bias n": Epilogue(bias="n", bias_type=Float32, bias_stride=1),
@@ -59,7 +68,9 @@ def test_epilogue_of_paired_rows(name, epilogue, along):
     torch.manual_seed(3)
     for m, n, k, pad in ((456, 584, 264, 0), (456, 584, 136, 3)):  # by boxes, and from registers
         p = problem_of(m, n, k, TFloat32, a="m", c=along, epilogue=e, pads=(0, 0, pad))
-        plan = plan_of(CONFIGS[name], p, _majors(p, ALIGNED), ALIGNED, H200)
+        configs = CONFIGS[name], CONFIGS[name]._replace(bN=64)  # where the larger one leaves too few registers
+        plans = [plan_of(config, p, _majors(p, ALIGNED), ALIGNED, H200) for config in configs]
+        plan = plans[0] or plans[1]
         assert plan is not None
         assert (
             plan.store == {("n", 0): "boxes", ("n", 3): "singles", ("m", 0): "columns", ("m", 3): "singles"}[along, pad]
@@ -84,6 +95,38 @@ def test_epilogue_of_paired_rows(name, epilogue, along):
         assert torch.equal(*results)
         error = float((results[0].double() - expected).norm() / expected.norm())
         assert error <= 1e-3, (m, n, plan)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("out", [BFloat16, Float16], ids=str)
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize("name", [*CONFIGS, *NARROW])
+def test_epilogue_of_columns(name, epilogue, out):
+    """C of 16 bits along M, by boxes whose columns are those of the tile."""
+    e, config = EPILOGUES[epilogue], {**CONFIGS, **NARROW}[name]
+    torch.manual_seed(4)
+    m, n, k, pad = 456, 583, 264, 8
+    p = problem_of(m, n, k, Float16, out=out, c="m", epilogue=e, pads=(0, 0, pad))
+    plan = plan_of(config, p, _majors(p, ALIGNED), ALIGNED, H200)
+    assert plan is not None
+    assert plan.store == "columns"
+    plan = plan.replace(workers=4)
+    A, B = (torch.randn(rows, k, device="cuda").half() for rows in (m, n))
+    bias = torch.randn((m if e.bias == "m" else n) * max(e.bias_stride, 1), device="cuda")[:: e.bias_stride or 1]
+    given = torch.randn(n, m + pad, device="cuda").to(TORCH[out])
+    expected = e.alpha * (A.double() @ B.double().mT) + e.beta * given[:, :m].t().double()
+    if e.bias:
+        expected += bias.double()[:, None] if e.bias == "m" else bias.double()
+    expected = ACTIVATIONS[e.activation](expected)
+    results = []
+    for _ in range(2):
+        C = given.clone()
+        plan.run(A, B, C[:, :m].t(), bias=bias if e.bias else None)
+        assert torch.equal(C[:, m:], given[:, m:])
+        results.append(C)
+    assert torch.equal(*results)
+    error = float((results[0][:, :m].t().double() - expected).norm() / expected.norm())
+    assert error <= {BFloat16: 3e-3, Float16: 5e-4}[out], plan
 
 
 @pytest.mark.sanitized

@@ -469,6 +469,9 @@ def walk_sm80(plan, addresses=(0, 0, 0, 0)):
     return walk.totals()
 
 
+STMATRIX = "ldmatrix", "stmatrix"  # by which C is read and written
+
+
 def walk_sm90(plan, addresses=(0, 0, 0, 0)):
     """The lanes of kernels/gemm_sm90.cuh with sm90_store.cuh and sm90_stream_k.cuh."""
     g = _Gemm(plan, addresses)
@@ -478,7 +481,7 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
     sharing = 1 if plan.ping_pong else plan.consumers
     units = bm // 64 // sharing * bn // 8
     sums = g.tables.mma.c_coord.reshape(len(g.tables.mma.c_coord), -1, 2)
-    size, compute = g.sizes[2], 4
+    size, compute, by_boxes = g.sizes[2], 4, plan.store in ("boxes", "columns")
     for cta, (batch, n_tile, m_tile) in enumerate(itertools.product(batches, range(tiles_n), range(tiles_m))):
         m0, n0 = m_tile * bm, n_tile * bn
         if plan.split_k > 1:
@@ -526,7 +529,7 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
         for t, i in itertools.product(range(len(sums)), range(0, sums.shape[1], 2)):
             m, n = m0 + int(sums[t, i, 0]), n0 + int(sums[t, i, 1])
             place, here = (cta, i), m < p.m and n < p.n
-            if plan.store == "columns":
+            if plan.store == "columns" and size == 4:
                 column = i % 4 // 2  # of the pair: this column of both rows
                 m, n = m0 + int(sums[t, i - 2 * column, 0]), n + column
                 at = m % 64 // 32 * 4096 + n % 32 * 128 + ((m % 32 // 4 ^ n % 8) << 4) + m % 4 * 4
@@ -537,14 +540,20 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
                 if p.epilogue.bias == "n" and column == 0:
                     walk.access("read bias", "shared", "load", 2 * compute, place[:2], t, (n - n0) * compute)
                 continue
-            if plan.store == "boxes":
+            if by_boxes:
                 at = None
-                if i % 8 == 0 and size == 2:  # 16 columns of 16 rows
+                if plan.store == "columns":  # 16 columns of 16 rows, or of the last unit of an odd number 8
+                    lane, unit, of = t % 32, int(sums[t, i, 1]) // 8 % (plan.box_columns // 8), plan.box_columns // 8
+                    if i % 4 == 0 and unit % 2 == 0:
+                        column = min(unit + lane // 16, of - 1) * 8 + lane % 8
+                        at, ops = column * 128 + ((t // 32 % 4 * 2 + lane // 8 % 2 ^ column % 8) << 4), STMATRIX
+                        width = 16
+                elif i % 8 == 0 and size == 2:  # 16 columns of 16 rows
                     lane = t % 32
                     row, chunk = lane % 16, n % 64 // 8 + lane // 16
                     at, ops, width = (
                         (t // 32 % 4 * 16 + row) * 128 + ((chunk ^ row % 8) << 4),
-                        ("ldmatrix", "stmatrix"),
+                        STMATRIX,
                         16,
                     )
                 elif size == 4:
@@ -558,13 +567,13 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
                         walk.access("read C from shared", "shared", ops[0], width, place, t, at, matrices=matrices)
                     walk.access("write C to shared", "shared", ops[1], width, place, t, at, matrices=matrices)
             once = size == 4 or i % 4 == 0  # both rows of a thread by one stmatrix
-            if p.epilogue.bias == "n" and (once if plan.store == "boxes" else here):
+            if p.epilogue.bias == "n" and (once if by_boxes else here):
                 walk.access("read bias", "shared", "load", 2 * compute, place, t, (n - n0) * compute)
             if not here:
                 continue
             both = n + 1 < p.n
             ways = [("load C", "load")] if p.epilogue.beta != 0 else []
-            for name, op in [*ways, ("store C", "store")] if plan.store != "boxes" else []:
+            for name, op in [*ways, ("store C", "store")] if not by_boxes else []:
                 if plan.store != "singles" and both:
                     walk.access(name, "global", op, 2 * size, place, t, g.at(2, m, n, batch))
                     continue

@@ -9,6 +9,7 @@ import pytest
 
 from tilewright import BFloat16, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
 from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.tiles import SimtTiles
@@ -83,7 +84,7 @@ def test_sums_are_more_exact(dtype):
     """An error of sqrt(c + n / c) for c terms of n, and not of sqrt(n)."""
     a, b = operands(16, 16, 8192, dtype)
     exact = a.astype(np.longdouble) @ b.astype(np.longdouble).T
-    plan = kernels.gemm.plan(a, b)
+    plan = choose_whole(kernels.gemm.plan(a, b).problem, (256,) * 3, H200)
     if dtype is Float32:
         plan = plan.replace(stream_k_ctas=0)  # whose sums are shorter anyhow
     assert plan.promote > 0
@@ -95,8 +96,6 @@ def test_where_sums_are_promoted():
     """Where a thread has few of them, they are long, and C shows it."""
 
     def promotes(m, n, k, dtype, **options):
-        from tilewright.kernels.gemm.choose.choose import choose_gemm
-
         plan = choose_gemm(problem_of(m, n, k, dtype, **options), (256,) * 3, H200)
         return plan.promote > 0
 

@@ -378,6 +378,9 @@ def test_the_kernel_compiles_without_spills():
         (128, 128, 16384, Float16, "k"),
         (120, 4132, 5952, BFloat16, "n"),
         (488, 48, 7400, Float16, "n"),
+        (112, 96, 7296, Float32, "n"),
+        (552, 64, 6888, Float32, "k"),
+        (64, 64, 32768, Float32, "k"),
     ],
 )
 def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
@@ -391,11 +394,11 @@ def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
 
 @pytest.mark.parametrize("problem", [
     problem_of(4096, 4096, 4096, BFloat16), problem_of(1000, 1000, 1000, BFloat16), problem_of(256, 256, 512, BFloat16),
-    problem_of(64, 64, 32768, Float32),
-    problem_of(64, 64, 32768, BFloat16, batch=(2, 2, 2), pads=(8, 8, 8)),
+    problem_of(512, 512, 512, Float32), problem_of(64, 64, 32768, Float64), problem_of(1, 128, 16384, Float32),
+    problem_of(4096, 4, 4096, Float32), problem_of(64, 64, 32768, BFloat16, batch=(2, 2, 2), pads=(8, 8, 8)),
 ], ids=str)  # fmt: skip
 def test_others_are_not_split(problem):
-    """Of many tiles, short sums, FMA, and as many batch modes as kernels take."""
+    """Of many tiles, short sums, fp64, a matrix times vectors, and as many batch modes as kernels take."""
     assert not isinstance(choose_gemm(problem, ALIGNED, H200), SplitKGemm)
 
 
@@ -442,11 +445,16 @@ def test_float8_is_split_too():
     assert plan.sum.problem.c_type is BFloat16
 
 
-def test_why_lists_other_parts_and_the_whole():
-    plan = choose_gemm(problem_of(512, 512, 16384, BFloat16), ALIGNED, H200)
+@pytest.mark.parametrize(
+    ("problem", "kernel"),
+    [(problem_of(512, 512, 16384, BFloat16), "sm90"), (problem_of(552, 64, 6888, Float32), "simt")],
+    ids=["sm90", "simt"],
+)
+def test_why_lists_other_parts_and_the_whole(problem, kernel):
+    plan = choose_gemm(problem, ALIGNED, H200)
     rows = plan.why().rows
     assert rows[0].plan == plan
-    assert rows[0].kernel == f"sm90, {plan.parts} parts of K"
+    assert rows[0].kernel == f"{kernel}, {plan.parts} parts of K"
     assert rows[0].seconds == pytest.approx(seconds_of(plan.gemm, H200) + sum_seconds(plan.problem, plan.parts, H200))
     split = [x for x in rows if isinstance(x.plan, SplitKGemm)]
     assert len(split) > 2

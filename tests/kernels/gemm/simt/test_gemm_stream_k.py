@@ -19,7 +19,7 @@ from tilewright.kernels.common import plan as common_plan
 from tilewright.kernels.common import workspace as scratch_memory
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.choose import tune as gemm_tune
-from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole
 from tilewright.kernels.gemm.choose.promotion import is_shared
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
@@ -258,7 +258,7 @@ def test_a_warp_alone_waits_for_one_share_at_a_time():
 
 
 def shared(m, n, k, facts=H200, **options):
-    plan = choose_gemm(problem_of(m, n, k, Float32, **options), ALIGNED, facts)
+    plan = choose_whole(problem_of(m, n, k, Float32, **options), ALIGNED, facts)
     assert plan.stream_k_ctas in (0, facts.multiprocessors * plan.ctas_per_sm) or plan.stream_k_ctas % plan.places == 0
     return plan
 
@@ -307,7 +307,7 @@ def test_sums_are_short_where_those_of_cublas_are():
     for m, n, k, orders in itertools.product(*extents, ("kk", "mn", "kn")):
         problem = problem_of(m, n, k, Float32, a=orders[0], b=orders[1])
         assert is_shared(problem, H200)
-        plan = choose_gemm(problem, ALIGNED, H200)
+        plan = choose_gemm(problem, ALIGNED, H200).kernel_plan
         terms = plan.promote * plan.tiler_mnk[2] or plan.longest_sum
         assert terms / plan.sliced_k <= 512, (m, n, k, orders, plan)
     for name in ("kk", "mk"):

@@ -26,6 +26,8 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm80.build import choose, given, variants
+from tilewright.kernels.gemm.sm80.choose import build, operation
+from tilewright.kernels.gemm.sm80.cost import Sm80Numbers
 from tilewright.kernels.gemm.sm80.fragments import WARP
 from tilewright.kernels.gemm.sm80.operand import coordinates_of
 from tilewright.runtime.compiler import compile_program
@@ -46,6 +48,20 @@ def test_the_tables_multiply(thorough):
         assert report, f"{report}, in the {plan}"
         run_on_host(plan, *memory.addresses())
         compare(memory, plan)
+
+
+@pytest.mark.parametrize(("a", "b"), MAJORS)
+def test_tiles_of_float64_with_sides_of_96_multiply(a, b):
+    """Sides that are no power of two: of whole tiles and beyond them, without bank conflicts of fragments."""
+    for tile in Sm80Numbers.of(H200).float64:
+        for m, n, k in ((192, 256, 32), (200, 202, 18)) if 96 in (tile.bm, tile.bn) else ():
+            problem = problem_of(m, n, k, Float64, a=a, b=b)
+            plan = build(problem, operation(problem, 90), tile, ALIGNED)
+            memory = Memory(problem)
+            assert run_on_host(plan, *memory.addresses(), check=True, move=False), str(plan)
+            run_on_host(plan, *memory.addresses())
+            compare(memory, plan)
+            assert all(got == least for side in plan.sides for got, least in fragment_wavefronts(side)), str(plan)
 
 
 # ---- shared memory ----
@@ -260,3 +276,19 @@ def test_nothing_is_spilled(compiler, arch, thorough):
     ptx = program.ptx
     for wanted in ("ldmatrix.sync.aligned.m8n8.x4.shared", "ldmatrix.sync.aligned.m8n8.x4.trans", "cp.async.cg"):
         assert wanted in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES[:2])
+def test_tiles_of_float64_with_sides_of_96_spill_nothing(compiler, arch):
+    tiles = [tile for tile in Sm80Numbers.of(H200).float64 if 96 in (tile.bm, tile.bn)]
+    assert len(tiles) == 3
+    op = operation(problem_of(96, 96, 96, Float64), int(re.sub(r"\D", "", arch)))
+    epilogue = Epilogue(0.5, 2, "n", Float64, 1, "gelu")
+    plans = [
+        build(problem_of(999, 1002, 1000, Float64, a=a, b=b, epilogue=epilogue), op, tile, ALIGNED)
+        for tile in tiles
+        for a, b in (("k", "k"), ("m", "n"))
+    ]
+    report = compile_program("gemm_sm80", [plan.name for plan in plans], arch).report
+    for plan in plans:
+        assert (report[plan.name].spill_bytes, report[plan.name].stack_bytes) == (0, 0), str(plan)

@@ -29,11 +29,11 @@ from tilewright.kernels.gemm.sm90.choose import (
     Sm90Configs,
     _majors,
     choose,
-    config_cost,
     plan_of,
     tiled_mma_of,
     variants,
 )
+from tilewright.kernels.gemm.sm90.cost import config_cost
 from tilewright.kernels.gemm.sm90.shared_operand import shared_operand, smem_layout
 
 torch = pytest.importorskip("torch")
@@ -52,6 +52,8 @@ PROBLEMS = [
     (200, 264, 136, BFloat16, "m", "k", "n", None),
     (200, 264, 72, Float16, "k", "n", "n", Float32),
     (72, 144, 136, BFloat16, "m", "n", "n", None),
+    (200, 263, 136, BFloat16, "k", "k", "m", None),
+    (200, 264, 72, Float16, "k", "n", "m", None),
     (130, 100, 288, TFloat32, "k", "k", "n", None),
     (132, 200, 104, TFloat32, "m", "k", "n", None),
     (132, 200, 104, TFloat32, "m", "k", "m", None),
@@ -139,7 +141,15 @@ def test_the_address_and_rows_of_c_decide_how_it_is_stored():
     assert store(problem_of(512, 511, 512, BFloat16)) == "lines"
     # Rows of 508 elements in rows of 512: TMA would write the four behind them.
     assert store(problem_of(512, 508, 512, BFloat16, pads=(0, 0, 4))) == "lines"
-    assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "singles"
+    assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "columns"
+    for problem, alignment in (
+        (problem_of(512, 512, 512, BFloat16, c="m"), 8),
+        (problem_of(508, 512, 512, BFloat16, c="m", pads=(0, 0, 4)), 256),  # columns of 1016 bytes
+        (problem_of(512, 512, 512, BFloat16, c="m", pads=(0, 0, 4)), 256),  # that begin at 8 bytes
+        (problem_of(512, 512, 512, BFloat16, c="m", out=Float32), 256),
+        (problem_of(512, 512, 512, Int8, c="m", out=Int8), 256),
+    ):
+        assert store(problem, alignment) == "singles"
     # Rows of a few bytes are not worth a way through shared memory.
     assert store(problem_of(512, 6, 4096, BFloat16)) == "pairs"
     assert store(problem_of(512, 7, 4096, BFloat16)) == "singles"
@@ -313,8 +323,10 @@ def test_other_types_do_not_go_through_registers():
     op = MmaF16BF16Op(BFloat16, Float32, (64, 256, 16), OperandSource.RMEM, OperandMajorMode.K, OperandMajorMode.K)
     with pytest.raises(ValueError, match="gets A from registers, which the kernel does for elements of 32 bits"):
         plan_for(tiled_mma=cute.make_tiled_mma(op, (2, 1, 1)))
-    with pytest.raises(LayoutError, match="only there they can lie along M"):
-        plan_for(store="columns")
+    with pytest.raises(LayoutError, match="boxes of C have elements of 32 bits, and elsewhere those along M have 16"):
+        plan_for(problem=problem_of(512, 512, 512, BFloat16, out=Float32), store="columns")
+    with pytest.raises(ValueError, match="can be stored as boxes, but the plan stores columns"):
+        plan_for(store="columns").require(256, 256, 256, "plan.run")
 
 
 def test_a_tiled_mma_that_is_given_goes_through_registers():

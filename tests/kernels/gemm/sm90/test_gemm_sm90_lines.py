@@ -86,7 +86,7 @@ def test_all_ways_to_store_are_named_the_best_one_first():
     assert ways(problem_of(512, 512, 512, BFloat16), 4) == ("lines", "pairs", "singles")
     assert ways(problem_of(512, 511, 512, BFloat16), split=3) == ("singles",)
     assert ways(problem_of(512, 511, 512, TFloat32, a="m"), paired=True) == ("singles",)
-    assert ways(problem_of(512, 512, 512, BFloat16, c="m")) == ("singles",)
+    assert ways(problem_of(512, 512, 512, BFloat16, c="m")) == ("columns", "singles")
     # 32 columns are no box of TMA, but 64 bytes of each row.
     assert ways(problem_of(512, 32, 512, BFloat16), tile=(128, 32)) == ("lines", "pairs", "singles")
 

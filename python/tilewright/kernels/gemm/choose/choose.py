@@ -156,8 +156,8 @@ def _residue(search: Search) -> Plan | None:
         times = [_seconds_by_simt(part.problem, part.alignments(alignments), facts) for part in parts]
         whole = _seconds_by_simt(p, alignments, facts) if whole is None else whole
         if sum(times) + rule.residue_launch < rule.residue_gain * whole:
-            gemm, residue = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
-            return ResidueGemm(problem=p, gemm=_as_of(gemm, p, facts), residue=residue, along=along, begin=begin)
+            gemm, residue = (choose_whole(part.problem, part.alignments(alignments), facts) for part in parts)
+            return ResidueGemm(problem=p, gemm=as_of(gemm, p, facts), residue=residue, along=along, begin=begin)
     return None
 
 
@@ -194,10 +194,10 @@ def _split_k(search: Search) -> Plan | None:
 
 
 def _is_split(search: Search) -> bool:
-    """Whether tensor cores would have a few tiles of C, and long sums."""
+    """Whether C has a few tiles, and sums are long; a GEMV shares its K already."""
     p = search.problem
-    by_tensor_cores = p.a_type is not Float32 and p.acc_type.bits == 32
-    return by_tensor_cores and has_few_tiles(p, search.facts) and search.plan is not None
+    is_long = p.acc_type.bits == 32 and has_few_tiles(p, search.facts) and search.plan is not None
+    return is_long and not (search.is_float32_by_fma and is_gemv(search.plan))
 
 
 RECIPES = (
@@ -322,13 +322,13 @@ def _seconds_by_simt(problem: GemmProblem, alignments: Alignments, facts: Device
     return copying + least_seconds(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
 
 
-def _as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
-    """The plan with sums as short as those of the whole problem, of which it does most."""
+def as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
+    """The plan with sums as short as those of the whole problem, of which it does most, or parts of K."""
     from tilewright.kernels.gemm.composite.plan import CompositeGemm
     from tilewright.kernels.gemm.simt.plan import GemmSimt
 
     if isinstance(plan, CompositeGemm):
-        return plan.replace(gemm=_as_of(plan.gemm, whole, facts))
+        return plan.replace(gemm=as_of(plan.gemm, whole, facts))
     return promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
 
 

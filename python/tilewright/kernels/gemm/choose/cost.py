@@ -7,13 +7,14 @@ moves the operands.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 __all__ = ["BOUNDS", "Cost"]
 
 
 class Cost(NamedTuple):
-    """Seconds; those "of a wave" are spent in each of `waves`.
+    """Seconds; those "of a wave" are spent in each of `waves`. Of many plans at once terms may be arrays.
 
     >>> cost = Cost(launch=2e-6, waves=2, filled=1.5, multiply=10e-6, l2=2e-6, memory=5e-6)
     >>> round(cost.seconds * 1e6, 3), cost.bound, round(cost.without("last wave") * 1e6, 3)
@@ -36,6 +37,7 @@ class Cost(NamedTuple):
     summed: float = 0.0  # of a wave, besides: the sums of those that share K are added up
     memory: float = 0.0  # while all waves are done: the memory moves A, B and C
     sharpness: float = 0.0  # the p of the p-norm of what is done at the same time; 0: the longest alone counts
+    hot: float = 0.0  # meanwhile: the L2 gives the same few lines to all multiprocessors
     traffic: float = 0.0  # in the end: the L2 is not as fast as it could be for all multiprocessors
     beside: float = 0.0  # other launches: copies of operands, the rest of C
     by_fma: bool = False  # whether it multiplies without tensor cores
@@ -43,14 +45,14 @@ class Cost(NamedTuple):
     @property
     def seconds(self) -> float:
         """The expected time."""
-        return self.launch + self._together(self._own(), self.memory) + self.traffic + self.beside
+        return self.launch + self._together(self._own(), self.memory, self.hot) + self.traffic + self.beside
 
-    def _together(self, *terms: float) -> float:
+    def _together(self, *terms: Any) -> Any:
         """How long these take at the same time."""
-        longest, p = max(terms), self.sharpness
-        if p == 0 or longest == 0:
+        longest, p = _longest(terms), self.sharpness
+        if p == 0 or (isinstance(longest, float) and longest == 0):
             return longest
-        return longest * float(sum((term / longest) ** p for term in terms) ** (1 / p))
+        return longest * sum((term / longest) ** p for term in terms) ** (1 / p)
 
     def _own(self) -> float:
         """The time of all waves."""
@@ -70,7 +72,7 @@ class Cost(NamedTuple):
 
     def times(self, factor: float) -> Cost:
         """The cost of what takes so many times as long behind the launch."""
-        terms = ("start", "joined", "waves", "filled", "memory", "traffic", "beside")
+        terms = ("start", "joined", "waves", "filled", "memory", "hot", "traffic", "beside")
         return self._replace(**{name: getattr(self, name) * factor for name in terms})
 
     @property
@@ -102,6 +104,15 @@ class Cost(NamedTuple):
         return names
 
 
+def _longest(terms: tuple[Any, ...]) -> Any:
+    """The longest, of numbers or element by element of arrays."""
+    if all(isinstance(term, float) for term in terms):
+        return max(terms)
+    import numpy as np
+
+    return functools.reduce(np.maximum, terms)
+
+
 EQUAL = 20  # what takes less by this part of the time, or not even that, takes as long
 PRODUCTS = ("tensor cores", "FMA")  # whose time `multiply` is: without `by_fma`, and with it
 # What bounds a plan, and which terms of its cost that is.
@@ -109,7 +120,7 @@ BOUNDS: dict[str, tuple[str, ...]] = {
     "tensor cores": ("multiply",),
     "FMA": ("multiply",),
     "shared memory": ("shared", "fetched"),
-    "L2": ("l2", "traffic"),
+    "L2": ("l2", "hot", "traffic"),
     "memory": ("streamed", "memory"),
     "latency": ("late", "start", "begun"),
     "launch": ("launch",),

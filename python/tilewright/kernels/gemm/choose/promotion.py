@@ -28,6 +28,7 @@ Plan = TypeVar("Plan", bound="GemmPlan")
 
 __all__ = [
     "accumulators",
+    "has_short_sums",
     "is_exact",
     "promotion_by_mma",
     "promotion_by_simt",
@@ -85,7 +86,7 @@ def _shows(problem: GemmProblem) -> bool:
 def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = None) -> int:
     """The `promote` of a plan of gemm_simt: where the totals fit beside the sums of a thread, and these are long.
 
-    `whole` is the problem that the plan's own is most of.
+    `whole` is the problem that the plan's own is most of, or parts of K of, whose sums are shares.
 
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.simt.build import choose
@@ -95,12 +96,13 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     96
     """
     p, numbers = plan.problem, Promotion.of(facts)
+    whole = whole or p
     if not _shows(p) or p.acc_type not in (Float32, Float64):
         return 0
     sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.sliced_k, 1)
     chain = plan.longest_sum // plan.sliced_k  # terms of a thread's sum
     if sums > REGISTER_SUMS:
-        terms = _terms_in_shared(plan, whole or p, numbers)
+        terms = _terms_in_shared(plan, whole, numbers)
         return terms // terms_of_step if plan.reads_early and 0 < numbers.tolerated * terms < chain else 0
     if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm, numbers):
         return 0
@@ -110,9 +112,9 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
         least = numbers.least_terms
     terms = max(least, math.isqrt(chain)) if few else max(2 * numbers.least_terms, chain // numbers.chunks)
     long = numbers.long
-    if p.a_type is Float32 and is_shared(p, facts):
+    if p.a_type is Float32 and is_shared(whole, facts):
         is_along = plan.unit("a") == plan.unit("b") == 0
-        long = numbers.long_of_shares if plan.stream_k_ctas else numbers.long_of_few[is_along]
+        long = numbers.long_of_shares if plan.stream_k_ctas or p.k < whole.k else numbers.long_of_few[is_along]
     promotes = chain > terms if plan.sliced_k >= numbers.sliced_k else chain >= long
     return max(terms // terms_of_step, 1) if promotes else 0
 
@@ -162,6 +164,16 @@ def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float, facts:
     numbers = Promotion.of(facts)
     as_short = terms <= numbers.tolerated * numbers.short_sum or not is_shared(problem, facts) or not _shows(problem)
     return as_short or sums > REGISTER_SUMS or _has_registers(problem, sums, threads, numbers)
+
+
+def has_short_sums(plan: Any, whole: GemmProblem, facts: DeviceFacts) -> bool:
+    """Whether the sums of a plan of gemm_simt for parts of a whole are short, or promoted, as is_exact wants it.
+
+    Those of the parts, which are added one after the other, are terms, too.
+    """
+    numbers, terms = Promotion.of(facts), plan.longest_sum / plan.sliced_k + whole.k / plan.problem.k
+    as_short = terms <= numbers.tolerated * numbers.short_sum or not is_shared(whole, facts) or not _shows(whole)
+    return as_short or plan.promote > 0
 
 
 def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:

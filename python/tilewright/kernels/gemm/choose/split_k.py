@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import math
 from heapq import merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from tilewright._registry import Lazy
-from tilewright.kernels.gemm.choose.choose import orientations
+from tilewright.kernels.gemm.choose.choose import Rule, as_of, orientations
+from tilewright.kernels.gemm.choose.estimate import Waves
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
+from tilewright.kernels.gemm.choose.promotion import has_short_sums
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
+from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_parts, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
+from tilewright.kernels.gemm.simt.cost import tile_cost
+from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.kernel import kernel_of
+from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.choose.choose import Search
+    from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
+    from tilewright.kernels.gemm.simt.plan import GemmSimt
     from tilewright.kernels.gemm.sm90.cost import Config
 
     Alignments = tuple[int, int, int]
     Found = tuple[SplitKGemm, float]  # a plan, and the seconds that it is expected to take
 
-__all__ = ["in_parts", "seconds_of", "split_k", "sum_seconds"]
+__all__ = ["cost_of", "in_parts", "seconds_of", "split_k", "sum_seconds"]
 
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
 FILLS = (2, 1, 0.5)  # how often the CTAs of all parts fill the device
@@ -114,10 +122,13 @@ def _equal(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
     choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
 ) -> Iterator[Found]:  # fmt: skip
-    """Those of any kernel."""
+    """Those of any kernel; of gemm_simt those whose sums are short."""
     for parts in _divisors(problem, facts):
-        gemm = choose(parts_problem(problem, problem.k // parts), (*alignments[:2], ROW), facts)
-        if isinstance(gemm, PaddedGemm) or not isinstance(gemm, CompositeGemm):
+        chosen = choose(parts_problem(problem, problem.k // parts), (*alignments[:2], ROW), facts)
+        gemm = as_of(chosen, problem, facts)
+        if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
+            continue
+        if not _is_by_fma(gemm.kernel_plan) or has_short_sums(gemm.kernel_plan, problem, facts):
             plan = _plan(problem, alignments, facts, gemm)
             yield plan, seconds_of(gemm, facts) + sum_seconds(problem, parts, facts)
 
@@ -151,5 +162,18 @@ def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
     """The seconds that a plan is expected to take, with the copies before it."""
     if isinstance(plan, PaddedGemm):
         return padding_seconds(plan.problem, plan.sides, facts) + seconds_of(plan.gemm, facts)
-    single = plan.kernel_plan
-    return kernel_of(single).expected(single, facts).seconds  # type: ignore[no-any-return]
+    if isinstance(plan, ResidueGemm):
+        rest = seconds_of(plan.residue, facts) - Waves.of(facts).launch + Rule.of(facts).residue_launch
+        return seconds_of(plan.gemm, facts) + rest
+    return cost_of(plan.kernel_plan, facts).seconds
+
+
+def cost_of(plan: GemmPlan, facts: DeviceFacts) -> Cost:
+    """The time of a plan of one kernel; of fp32 by FMA by the model of its tiles, which knows how K is shared."""
+    if _is_by_fma(plan):
+        return tile_cost(plan, facts)
+    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
+
+
+def _is_by_fma(plan: GemmPlan) -> TypeGuard[GemmSimt]:
+    return kernel_of(plan) is SIMT and plan.problem.a_type is Float32

@@ -10,7 +10,7 @@ from tilewright.devices import DEVICES, H200
 from tilewright.kernels.common.why import Candidate, Why
 from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, choose_whole
-from tilewright.kernels.gemm.choose.split_k import in_parts, sum_seconds
+from tilewright.kernels.gemm.choose.split_k import cost_of, in_parts, sum_seconds
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm
@@ -155,4 +155,4 @@ def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
     if isinstance(plan, PaddedGemm):
         copying = padding_seconds(plan.problem, plan.sides, facts)
         return why(plan.gemm, facts).rows[0].cost._replace(beside=copying)
-    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
+    return cost_of(plan.kernel_plan, facts)

@@ -16,6 +16,7 @@ from tilewright.kernels.gemm.choose.estimate import Waves, estimate
 from tilewright.kernels.gemm.choose.promotion import is_exact
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
+from tilewright.kernels.gemm.simt.plan import by_cp_async
 from tilewright.kernels.gemm.simt.stream_k import counts_steps
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, loose_tiles, tiles_for, width_of
 from tilewright.numeric import Float32
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["Choice", "SimtModel", "by_time", "choice_cost", "cost", "fastest", "least_seconds", "weighed"]
+__all__ = ["Choice", "SimtModel", "by_time", "choice_cost", "cost", "fastest", "least_seconds", "tile_cost", "weighed"]
 
 
 class SimtModel(Section):
@@ -53,6 +54,28 @@ class SimtModel(Section):
 def cost(plan: GemmSimt, facts: DeviceFacts) -> Cost:
     """The time that a plan is expected to take on a device, beside plans of other kernels."""
     return estimate(plan.problem, plan.tiler_mnk, "simt", facts)
+
+
+def tile_cost(plan: GemmSimt, facts: DeviceFacts) -> Cost:
+    """The time that a plan is expected to take by the model of its tile, which knows stream-K.
+
+    That of `cost` for tiles that are none of the device's, such as those of gemv.py.
+
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> from tilewright.kernels.gemm.simt.build import choose
+    >>> problem = problem_of(512, 512, 4096, Float32)
+    >>> plan = choose(problem, (16, 16, 16), H200)
+    >>> tile_cost(plan, H200).without("launch") == least_seconds(problem, (16, 16, 16), H200)
+    True
+    """
+    copies = (plan.tiled_copy_a, plan.tiled_copy_b)
+    straight = sum(by_cp_async(x) and plan.copy_layout(name)[1] > 1 for x, name in zip(copies, "ab", strict=True))
+    for tile in _own_tiles(plan.problem, facts, (plan.padded_a, plan.padded_b)):
+        own = (*tile.extents(width_of(plan.problem)), tile.threads, tile.sliced_k, tile.ctas)
+        if own == (*plan.tiler_mnk[:2], plan.threads, plan.sliced_k, plan.ctas_per_sm):
+            return choice_cost(plan.problem, Choice(tile, plan.stream_k_ctas), facts, straight)
+    return cost(plan, facts)
 
 
 class Choice(NamedTuple):
@@ -185,14 +208,20 @@ def weighed(
     """What `fastest` chooses from, with the time that each is expected to take."""
     accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
     straight = sum(x.is_async and x.vector > 1 for x in accesses)
-    tiles = tiles_for(problem, facts)
-    if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
-        tiles = [*(x for x in tiles if x.sliced_k < SimtTiles.of(facts).loose[0].sliced_k), *loose]
+    tiles = _own_tiles(problem, facts, padded) if may_be_loose else tiles_for(problem, facts)
     choices = [x for tile in tiles for x in _choices(problem, tile, facts)]
     if not may_be_loose:
         choices = [x for x in choices if x.stream_k_ctas == 0]
     exact = [x for x in choices if _has_short_sums(problem, x, facts)] or choices
     return [(x, choice_cost(problem, x, facts, straight)) for x in exact]
+
+
+def _own_tiles(problem: GemmProblem, facts: DeviceFacts, padded: tuple[bool, bool]) -> list[SimtTile]:
+    """The tiles that are chosen from: those of the element type, some of them loose where A and B lie along K."""
+    tiles, loose = tiles_for(problem, facts), loose_tiles(problem, (ACCESS, ACCESS, ACCESS), facts, padded)
+    if not loose:
+        return tiles
+    return [*(x for x in tiles if x.sliced_k < SimtTiles.of(facts).loose[0].sliced_k), *loose]
 
 
 def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) -> bool:

@@ -52,9 +52,10 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     k_tiles = launch.k_tiles * plan.problem.batches // p.batches
     tiles_m, tiles_n = plan.tiles()
     (cluster_m, cluster_n), (a, b) = plan.cluster_mn, plan.operands()
+    times_b = plan.ctas if plan.held_b else tiles_m  # B that stays comes once a CTA, not once a tile
     sides = (
         ("A", a, p.m, p.a_type, p.a_strides, cluster_n, a.brought(p.m, tiles_m * cluster_m, plan.ragged[0]), tiles_n),
-        ("B", b, p.n, p.b_type, p.b_strides, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), tiles_m),
+        ("B", b, p.n, p.b_type, p.b_strides, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), times_b),
     )
     for i, (name, side, rows, dtype, strides, sharers, brought, times) in enumerate(sides):
         each = times * k_tiles * p.batches
@@ -68,7 +69,7 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
             lines = Lines(p.k * size, count, launch.addresses[i], SPAN, k_tiles, outside, "rows")
         else:
             count, depth = [(p.k, strides[1] * size), *batch], k_tiles * plan.tiler_mnk[2]
-            boxes = sum(number for number, _ in brought)
+            boxes = sum(number for number, _ in brought) // side.parts
             lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k, "columns")
         op, least = "multicast" if sharers > 1 else "load", least_of(dtype)
         sass = f"UTMALDG.{2 + len(plan.problem.batch)}D{'.MULTICAST' if sharers > 1 else ''}"
@@ -161,18 +162,13 @@ def _parts(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
     return found
 
 
-def _sharing(plan: GemmSm90) -> int:
-    """Consumers that share a tile."""
-    return 1 if plan.ping_pong else plan.consumers
-
-
 def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
     """Fetched before the multiplication: a row of the tile into shared memory, or each thread's rows into registers."""
     p = plan.problem
     if p.epilogue.bias is None:
         return []
     bm, bn, _ = plan.tiler_mnk
-    thread, sharing = np.arange(GROUP), _sharing(plan)
+    thread, sharing = np.arange(GROUP), plan.sharing
     others = math.prod(plan.cluster_mn) * math.prod(plan.tiles()) * p.batches * plan.split_k
     fetch = Tally("load bias", "global", "load", launch.bias_size)
     if p.epilogue.bias == "n":
@@ -263,7 +259,11 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
     halves = 1
     if size == 2:
         op, width, matrices = "stmatrix", 16, 4
-        rows: Integers = lane % 16 * SPAN + ((units[::2] + lane // 16 ^ lane % 8) << 4)
+        if plan.store == "columns":  # of an odd number of units the last one twice
+            n: Integers = np.minimum(units[::2] + lane // 16, units[-1]) * 8 + lane % 8
+            rows: Integers = n * SPAN + ((lane // 8 % 2 ^ lane % 8) << 4)
+        else:
+            rows = lane % 16 * SPAN + ((units[::2] + lane // 16 ^ lane % 8) << 4)
     else:
         op, width, matrices = "store", 8, 0
         first, following = _rows(plan, launch)
@@ -276,8 +276,8 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
             units = units ^ 2 * (lane // (8 if plan.from_registers else 4) % 2)
             rows = (own * SPAN + ((2 * units + lane % 4 // 2 ^ own % 8) << 4) + lane % 2 * 8).reshape(-1, WARP)
     everyone, times = np.ones(rows.shape, bool), {0: count * GROUP // WARP}
-    # A box of 64 columns along M and N is brought and stored in two halves, of 32 rows each.
-    rows_of_box = plan.box_columns if plan.store == "columns" else ROWS
+    # Of elements of 4 bytes a box along M is brought and stored in two halves, of 32 rows each.
+    parts, spans = (size // 2, plan.box_columns) if plan.store == "columns" else (1, ROWS)
     tiles_m, tiles_n = (tiles * beside for tiles, beside in zip(plan.tiles(), plan.cluster_mn, strict=True))
     batch = [(extent, stride * size) for extent, stride in zip(p.batch, p.c_strides[2:], strict=True)]
     if plan.store == "columns":
@@ -290,8 +290,8 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
         lengths[0] * size, [(lengths[1], step * size), *batch], launch.addresses[2], SPAN, covered[0] * size // SPAN,
         covered[1] - lengths[1], "columns" if plan.store == "columns" else "rows",
     )  # fmt: skip
-    requests = count * ROWS // rows_of_box
-    note = f"{requests} boxes of {rows_of_box * SPAN} bytes, with a swizzle of {SPAN} bytes"
+    requests = count * parts
+    note = f"{requests} boxes of {spans * SPAN} bytes, with a swizzle of {SPAN} bytes"
 
     def moved(name: str, sass: str, op: str) -> MemoryInstruction:
         return _moved(name, f"{sass}.{2 + len(p.batch)}D", lines, op, requests, note)

@@ -12,7 +12,14 @@ from tilewright.kernels.common.device_types import numeric_type
 from tilewright.kernels.common.plan_value import Kind, Natural, Positive, counts, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand, majors_of, shared_operand
+from tilewright.kernels.gemm.sm90.shared_operand import (
+    ATOM_ROWS,
+    SPAN,
+    SharedOperand,
+    majors_of,
+    shared_operand,
+    smem_layout,
+)
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
@@ -24,18 +31,18 @@ MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes", "columns", "lines")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 # Those in kernels/tilewright/wgmma.cuh.
-N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256)
+N_EXTENTS = (*range(8, 177, 8), *range(192, 257, 16))
 
 
-def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
+def beside_stages(problem: GemmProblem, bN: Any, consumers: Any, buffers: Any, boxes: Any) -> Any:
     """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
 
-    Boxes of C, and barriers; the bias along N of each consumer's tile; two barriers of a split.
+    `boxes`: bytes of boxes of C that each consumer has. Beside them: barriers; the bias along N of each consumer's
+    tile; two barriers of a split.
     """
-    e = problem.epilogue
-    boxes = consumers * (2 if store == "lines" else buffers * (store in BY_BOXES)) * ATOM_ROWS * SPAN or 16
-    bias = bN * compute_type(problem).bits // 8 if e.bias == "n" else 16
-    return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
+    images = consumers * boxes + 16 * (boxes == 0)
+    bias = bN * compute_type(problem).bits // 8 if problem.epilogue.bias == "n" else 16
+    return -(-(images + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
 
 Cluster = Annotated[tuple[int, int], counts(2, "two positive integers, the CTAs along M and N")]
@@ -58,6 +65,8 @@ class GemmSm90(GemmPlan):
     - `group`: tiles along M that are taken together before the next ones along N
     - `stream_k_ctas`: CTAs that stay and whose clusters share tiles along K, so that all have the same work (stream-K);
       0: none do
+    - `held_b`: steps along K of B that stay in shared memory for all tiles of a CTA, where C is one tile wide; then
+      `smem_b` has so many instead of the stages. 0: B comes with every stage
     """
 
     smem_a: SharedOperandLayout
@@ -70,6 +79,7 @@ class GemmSm90(GemmPlan):
     workers: Positive = 132
     group: Positive = 8
     stream_k_ctas: Natural = 0
+    held_b: Natural = 0
 
     def require_layouts(self) -> None:
         from tilewright.kernels.gemm.sm90.conditions import require_fields
@@ -99,9 +109,14 @@ class GemmSm90(GemmPlan):
         return 2 if self.ping_pong else int(self.tiled_mma.size) // 128
 
     @property
+    def sharing(self) -> int:
+        """Consumers that share a tile."""
+        return 1 if self.ping_pong else self.consumers
+
+    @property
     def threads(self) -> int:
         # The producer is a warp, or a warpgroup where it leaves registers to the consumers.
-        blocks = self.tiler_mnk[0] // ATOM_ROWS // (1 if self.ping_pong else self.consumers)
+        blocks = self.tiler_mnk[0] // ATOM_ROWS // self.sharing
         leaves = self.consumers > 1 and blocks * self.tiler_mnk[1] > 128
         return 128 * self.consumers + (128 if leaves else 32)
 
@@ -136,12 +151,18 @@ class GemmSm90(GemmPlan):
     @property
     def box_columns(self) -> int:
         """Columns of C in a box that is stored."""
-        return SPAN // (self.problem.c_type.bits // 8)
+        from tilewright.kernels.gemm.sm90.conditions import box_columns
+
+        bM, bN, _ = self.tiler_mnk
+        return box_columns(self.problem.c_type.bits, bM, bN, self.split_k, self.sharing, self.store)
 
     @property
     def shared_bytes(self) -> int:
-        stages = self.stages * sum(x.stage_bytes for x in self.operands())
-        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, self.store)
+        a, b = (x.stage_bytes for x in self.operands())
+        stages = self.stages * a + (self.held_b or self.stages) * b + 8 * (self.held_b > 0)
+        box = SPAN * (self.box_columns * self.problem.c_type.bits // 16 if self.store == "columns" else ATOM_ROWS)
+        boxes = box * (2 if self.store == "lines" else self.store_buffers if self.store in BY_BOXES else 0)
+        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, boxes)
         return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 
     def tiles(self) -> tuple[int, int]:
@@ -159,12 +180,26 @@ class GemmSm90(GemmPlan):
         return StreamK(max(ctas // self.cluster, 1), count, -(-self.problem.k // self.tiler_mnk[2]))
 
     def for_problem(self, problem: GemmProblem) -> GemmSm90:
-        """The plan for other sizes; tiles are shared where the kernel can count their steps."""
+        """The plan for other sizes; tiles are shared, and B stays in shared memory, where the kernel can do that."""
         if self.stream_k_ctas == 0:
-            return self.replace(problem=problem)
+            return self._without_held(problem) if self.held_b else self.replace(problem=problem)
         whole = self.replace(problem=problem, stream_k_ctas=0)
         is_counted = whole._shares(self.stream_k_ctas).is_counted
         return whole.replace(stream_k_ctas=self.stream_k_ctas) if is_counted else whole
+
+    def _without_held(self, problem: GemmProblem) -> GemmSm90:
+        """The plan for other sizes, with B in the stages where it cannot stay; then there is room for fewer of them."""
+        from tilewright.kernels.gemm.sm90.conditions import not_held
+
+        if not_held(self, problem) is None:
+            return self.replace(problem=problem)
+        (bM, bN, bK), p, majors = self.tiler_mnk, problem, majors_of(self.tiled_mma.op)
+        a, b = (x.stage_bytes for x in self.operands())
+        stages = min(max((self.stages * a + self.held_b * b) // (a + b), 2), self.stages)
+        return self.replace(
+            problem=p, held_b=0, stages=stages, smem_a=smem_layout(p.a_type, bM, bK, stages, majors[0]),
+            smem_b=smem_layout(p.b_type, bN, bK, stages, majors[1]),
+        )  # fmt: skip
 
     @property
     def stream_k_tiles(self) -> int:
@@ -192,7 +227,9 @@ class GemmSm90(GemmPlan):
             self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.split_k, len(p.batch),
             STORES.index(self.store), self.store_buffers,
         )  # fmt: skip
-        last = f", {self.promote}, true" if self.stream_k_ctas else self._last_argument
+        shares = "true" if self.stream_k_ctas else "false"
+        last = f", {self.promote}, {shares}" if self.stream_k_ctas or self.held_b else self._last_argument
+        last += f", {self.held_b}" * (self.held_b > 0)
         return (
             f"gemm_sm90<GemmSm90<{a.device_type(p.a_type, ragged[0])}, "
             f"{b.device_type(p.b_type, ragged[1])}, {numeric_type(p.acc_type)}, "
@@ -214,7 +251,7 @@ class GemmSm90(GemmPlan):
             for box in (shared.box, last) if ragged else (shared.box,):
                 maps += tensor_map(dtype, at, rows, p.whole_k or p.k, p.batch, strides, shared.k_major, box)
             maps += struct.pack("<i60x", last[1]) if ragged else b""
-        map_c = output_map(p, c, self.store) if self.store in BY_BOXES else bytes(128)
+        map_c = output_map(p, c, self.store, self.box_columns) if self.store in BY_BOXES else bytes(128)
         store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
         store += pack_epilogue(p, bias) + struct.pack("<2i", p.m, p.n)
         store += bytes(-len(store) % 64)
@@ -271,6 +308,7 @@ class GemmSm90(GemmPlan):
         way = "ping-pong" if self.ping_pong else "cooperative"
         cluster = f", clusters of {text(self.cluster_mn)}" if math.prod(self.cluster_mn) > 1 else ""
         split = f", K split among {self.split_k} CTAs" if self.split_k > 1 else ""
+        alone = ", of A alone" if self.held_b else ""
         op = self.tiled_mma.op
         return "\n".join(
             [
@@ -284,7 +322,7 @@ class GemmSm90(GemmPlan):
                     if self.stream_k_ctas
                     else []
                 ),
-                f"  load       TMA, {self.stages} stages, {self.shared_bytes} bytes of shared memory",
+                f"  load       TMA, {self.stages} stages{alone}, {self.shared_bytes} bytes of shared memory",
                 f"  A          {self.smem_a}",
                 f"  B          {self.smem_b}",
                 f"  store      {self.store}",

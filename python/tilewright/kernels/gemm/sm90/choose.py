@@ -6,16 +6,20 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright._core import LayoutError
+from tilewright.cute.atoms.mma_traits import MMA_TRAITS
 from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
-from tilewright.kernels.gemm.sm90.build import N_EXTENTS, GemmSm90
-from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal
-from tilewright.kernels.gemm.sm90.cost import Config, Sm90Configs, config_cost, few_steps, smem_stages, store_for
+from tilewright.kernels.gemm.sm90.build import N_EXTENTS, STORES, GemmSm90
+from tilewright.kernels.gemm.sm90.cases import Config, Sm90Configs, cases_of, few_steps
+from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
 from tilewright.kernels.gemm.sm90.cost import cost as expected
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, smem_layout
+from tilewright.kernels.gemm.sm90.cost import costs, one_of
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes, smem_layout
 from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
@@ -59,12 +63,14 @@ def _takes(problem: GemmProblem) -> bool:
 
 
 def _fits(config: Config, problem: GemmProblem, k_major: tuple[bool, bool]) -> bool:
+    if problem.a_type in BYTES and config.bN not in MMA_TRAITS["wgmma.k32.i8.ss"].n_extents:
+        return False  # an instruction of integers has fewer widths
     unit = SPAN * 8 // problem.a_type.bits
     for rows, major, sharers in (
         (config.bM, k_major[0], config.cluster[1]),
         (config.bN, k_major[1], config.cluster[0]),
     ):
-        if rows % ((8 if major else unit) * sharers):
+        if rows % (8 * sharers if major else unit) or not (major or shares_boxes(rows, unit, sharers)):
             return False
     return True
 
@@ -115,20 +121,24 @@ def plan_of(
     p, bM, bN = problem, config.bM, config.bN
     if not _fits(config, problem, k_major) or config.split_k > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
-    store = store_for(config, p, alignments[2])
-    stages = smem_stages(config, p, facts, store)
+    case = cases_of((config,), p, facts, alignments[2])
+    store, stages, held = STORES[int(case.store[0])], int(case.stages[0]), int(case.held[0])
     got = received_bytes(bM, bN, config.split_k, config.consumers)
     if stages < 2 or got > (bM + bN) * SPAN:
         return None
     bK = SPAN * 8 // p.a_type.bits
     warpgroups = 1 if config.ping_pong else config.consumers
+    paired = p.a_type is TFloat32 and not k_major[0]
+    beside = math.prod(config.cluster) * config.split_k
+    if paired and too_many_sums(p, bM, bN, warpgroups, config.ping_pong, beside, store, config.stream_k_ctas):
+        return None
     plan = GemmSm90(
         problem=p,
         tiler_mnk=(bM, bN, bK),
         tiled_mma=tiled_mma_of(p, bN, warpgroups, k_major),
         stages=stages,
         smem_a=smem_layout(p.a_type, bM, bK, stages, k_major[0]),
-        smem_b=smem_layout(p.b_type, bN, bK, stages, k_major[1]),
+        smem_b=smem_layout(p.b_type, bN, bK, held or stages, k_major[1]),
         cluster_mn=config.cluster,
         split_k=config.split_k,
         ping_pong=config.ping_pong,
@@ -137,6 +147,7 @@ def plan_of(
         workers=facts.multiprocessors * config.resident,
         group=_group(p, bM, facts),
         stream_k_ctas=config.stream_k_ctas,
+        held_b=held,
     )
     return with_promotion(plan, promotion_by_wgmma(plan, facts))
 
@@ -158,26 +169,26 @@ def shared(config: Config, problem: GemmProblem, facts: DeviceFacts) -> Config |
 
 
 def _with_shares(
-    costs: list[tuple[Config, Cost]], problem: GemmProblem, facts: DeviceFacts, numbers: Sm90Configs
-) -> list[tuple[Config, Cost]]:
+    configs: tuple[Config, ...], problem: GemmProblem, facts: DeviceFacts, numbers: Sm90Configs
+) -> Iterator[Config]:
     """The configurations that may be much faster if tiles are shared along K: whose last wave is nearly empty."""
-    limit, found = numbers.shared_gain * min(cost.seconds for _, cost in costs), []
-    for config, cost in costs:
-        if cost.filled < numbers.shared_full * cost.waves and cost.without("last wave") < limit:
-            one = shared(config, problem, facts)
-            if one is not None:
-                found.append((one, config_cost(one, problem, facts)))
-    return found
+    alone = costs(cases_of(configs, problem, facts), facts)
+    limit = numbers.shared_gain * alone.seconds.min()
+    may_be = (alone.filled < numbers.shared_full * alone.waves) & (alone.without("last wave") < limit)
+    for i in np.flatnonzero(may_be):
+        one = shared(configs[i], problem, facts)
+        if one is not None:
+            yield one
 
 
-def _rank(stream_k_ctas: int, cost: Cost, numbers: Sm90Configs) -> float:
+def _rank(stream_k_ctas: int, seconds: float, numbers: Sm90Configs) -> float:
     """By what configurations are sorted: their time, of which sharing must save so much that it is clear."""
-    return cost.seconds / numbers.shared_gain if stream_k_ctas else cost.seconds
+    return seconds / numbers.shared_gain if stream_k_ctas else seconds
 
 
 def rank(plan: GemmSm90, facts: DeviceFacts) -> float:
     """By what plans for a problem and for C transposed are compared: see `_rank`."""
-    return _rank(plan.stream_k_ctas, expected(plan, facts), Sm90Configs.of(facts))
+    return _rank(plan.stream_k_ctas, expected(plan, facts).seconds, Sm90Configs.of(facts))
 
 
 def _ranked(
@@ -189,16 +200,17 @@ def _ranked(
     if k_major is None:
         return
     numbers = Sm90Configs.of(facts)
-    alone = few_steps(problem, facts)
-    configs = tuple(config for config in numbers.configs if not alone or config.cluster == (1, 1))
+    configs = numbers.configs
     if problem.whole_k:  # what is a part already is not shared any more
         configs = tuple(config for config in configs if config.split_k == 1)
-    costs = [(config, config_cost(config, problem, facts)) for config in configs]
-    costs += _with_shares(costs, problem, facts, numbers)
-    for config, cost in sorted(costs, key=lambda found: _rank(found[0].stream_k_ctas, found[1], numbers)):
-        plan = plan_of(config, problem, k_major, alignments, facts)
+    configs += tuple(_with_shares(configs, problem, facts, numbers))
+    found = costs(cases_of(configs, problem, facts), facts)
+    seconds = found.seconds
+    ranks = [_rank(config.stream_k_ctas, seconds[i], numbers) for i, config in enumerate(configs)]
+    for i in np.argsort(ranks, kind="stable"):
+        plan = plan_of(configs[i], problem, k_major, alignments, facts)
         if plan is not None:
-            yield plan, cost
+            yield plan, one_of(found, i)
 
 
 def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None) -> GemmSm90 | None:
@@ -224,13 +236,17 @@ def considered_in_parts(
     k_major = _majors(problem, alignments) if _takes(problem) else None
     if k_major is None:
         return
-    found = []
+    found: dict[GemmProblem, list[tuple[Config, float]]] = {}
     for config in Sm90Configs.of(facts).configs:
         if config.split_k == 1 and not config.ping_pong:  # a CTA has hardly more than one tile
             for parts, behind in divide(config):
-                if config.cluster == (1, 1) or not few_steps(parts, facts):
-                    found.append((config_cost(config, parts, facts).seconds + behind, config, parts))
-    for seconds, config, parts in sorted(found, key=lambda x: x[0]):
+                found.setdefault(parts, []).append((config, behind))
+    ranked = []
+    for parts, ways in found.items():
+        configs, behind_them = zip(*ways, strict=True)
+        seconds = costs(cases_of(configs, parts, facts), facts).seconds + np.array(behind_them)
+        ranked += zip(seconds.tolist(), configs, [parts] * len(configs), strict=True)
+    for seconds, config, parts in sorted(ranked, key=lambda x: x[0]):
         plan = plan_of(config, parts, k_major, alignments, facts)
         if plan is not None:
             yield plan, seconds
@@ -273,15 +289,17 @@ def given(
             f"{text(N_EXTENTS)}"
         )
     config = Config(tiler[0], tiler[1], warpgroups)
-    store = store_for(config, p, alignments[2])
-    count = stages if stages is not None else max(smem_stages(config, p, H200, store), 2)
+    case = cases_of((config,), p, H200, alignments[2])
+    count = stages if stages is not None else max(int(case.stages[0]), 2)
+    held = int(case.held[0]) if stages is None else 0
     return GemmSm90(
         problem=p,
         tiler_mnk=tiler,
         tiled_mma=tiled_mma,
         stages=count,
         smem_a=smem_layout(p.a_type, tiler[0], tiler[2], count, majors[0]),
-        smem_b=smem_layout(p.b_type, tiler[1], tiler[2], count, majors[1]),
-        store=store,
+        smem_b=smem_layout(p.b_type, tiler[1], tiler[2], held or count, majors[1]),
+        store=STORES[int(case.store[0])],
         workers=H200.multiprocessors,
+        held_b=held,
     )

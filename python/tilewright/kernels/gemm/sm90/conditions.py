@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,10 @@ MAX_ACCUMULATORS = 320  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
 MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
 MAX_READ = 256  # the same where C of 16 bits or less is read and stored by lines
+# The same where A comes from registers:
+MAX_PAIRED = (160, 256)  # of several blocks of 64 rows; of two stored with few registers, or of one consumer
+MAX_PAIRED_OF_THREE = (112, 128)  # of three consumers; the same in a cluster
+LIGHT = (None, "relu")  # activations that take no registers
 LEAST_RUN = 64  # bytes of a row that are worth a way through shared memory
 MOST = 1 << 31  # coordinates of boxes have 32 bits
 
@@ -67,6 +71,9 @@ def require_fields(plan: GemmSm90) -> None:
         refuse(f"a warpgroup adds up at most {ATOM_ROWS} x {MAX_ACCUMULATORS} elements; use smaller tiles")
     if warpgroups == MAX_CONSUMERS and bM // ATOM_ROWS // warpgroups * bN > MAX_OF_THREE:
         refuse(f"of three warpgroups each adds up at most {ATOM_ROWS} x {MAX_OF_THREE} elements; use smaller tiles")
+    why = paired and too_many_sums(p, bM, bN, warpgroups, plan.ping_pong, plan.cluster, plan.store, plan.stream_k_ctas)
+    if why:
+        refuse(why)
     if plan.stages < 2:
         refuse("there must be two stages or more: one is read while the next one is filled")
     if not 1 <= plan.consumers <= MAX_CONSUMERS or (plan.ping_pong and warpgroups != 1):
@@ -80,6 +87,9 @@ def require_fields(plan: GemmSm90) -> None:
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     if plan.stream_k_ctas:
         _require_stream_k(plan, refuse)
+    unheld = plan.held_b and not_held(plan, p)
+    if unheld:
+        refuse(unheld)
     if p.whole_k and (
         p.k % bK
         or not p.batch
@@ -95,22 +105,27 @@ def require_fields(plan: GemmSm90) -> None:
         ("bM", bM, majors[0], plan.cluster_mn[1]),
         ("bN", bN, majors[1], plan.cluster_mn[0]),
     ):
-        unit = (8 if k_major else SPAN * 8 // p.a_type.bits) * sharers
+        unit = 8 * sharers if k_major else SPAN * 8 // p.a_type.bits
         if rows % unit:
-            refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows")
-        if rows // sharers > 256:
+            refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows, or parts of boxes")
+        if not k_major and not shares_boxes(rows, unit, sharers):
+            refuse(
+                f"{sharers} CTAs cannot share {rows // unit} boxes of {name}, each of {unit} rows along K; {name} must "
+                f"be a multiple of {unit * sharers}, or parts of boxes multiples of 8 rows: use other clusters"
+            )
+        if k_major and rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
-    by_boxes = plan.store in BY_BOXES
+    by_boxes, bits = plan.store in BY_BOXES, p.c_type.bits
     if plan.store == "lines":
-        why = _not_by_lines(p, bM, bN, plan.split_k, 1 if plan.ping_pong else plan.consumers, paired)
+        why = _not_by_lines(p, bM, bN, plan.split_k, plan.sharing, paired)
         if why:
             refuse(f"store is lines, but {why}; store pairs or singles from registers")
-    if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
+    if by_boxes and (bits not in (16, 32) or bN % plan.box_columns):
         refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
-    if (plan.store == "columns" and not paired) or (by_boxes and paired and p.c_type.bits != 32):
+    if by_boxes and bits != 32 if paired else plan.store == "columns" and bits != 16:
         refuse(
             f"store is {plan.store} of {p.c_type}; where A comes from registers boxes of C have elements of 32 bits, "
-            "and only there they can lie along M"
+            "and elsewhere those along M have 16"
         )
     got, stage = received_bytes(bM, bN, plan.split_k, plan.consumers), (bM + bN) * SPAN
     if got > stage:
@@ -125,9 +140,24 @@ def require_fields(plan: GemmSm90) -> None:
         )
     plan.operands()
     for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
-        held = int(_core.size(layout)) // (rows * bK)
-        if held != plan.stages:
-            refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
+        stages = int(_core.size(layout)) // (rows * bK)
+        wanted = plan.held_b or plan.stages if layout is plan.smem_b else plan.stages
+        if stages != wanted:
+            refuse(f"{name} {layout} has {stages} stages, but the plan {wanted}; give it with as many")
+
+
+def not_held(plan: GemmSm90, problem: GemmProblem) -> str | None:
+    """Why CTAs do not have the same B of a problem for all of their tiles, or more of it than they hold; None if so."""
+    p, steps = problem, -(-problem.k // plan.tiler_mnk[2])
+    if steps > plan.held_b:
+        return f"held_b is {plan.held_b}, but B has {steps} steps along K; use held_b=0, or as many"
+    if plan.cluster > 1 or plan.stream_k_ctas or p.batch or p.n > plan.tiler_mnk[1]:
+        return (
+            f"held_b is {plan.held_b}, but B stays only for CTAs that go alone, with whole tiles of one matrix that is "
+            f"one tile wide; these are clusters of {plan.cluster}, {plan.stream_k_ctas} CTAs that share tiles, batches "
+            f"{text(p.batch)} and {p.n} columns; use held_b=0"
+        )
+    return None
 
 
 def _require_stream_k(plan: GemmSm90, refuse: Callable[[str], None]) -> None:
@@ -163,6 +193,42 @@ def paired_rows(warpgroups: int) -> Any:
     return rows
 
 
+def too_many_sums(
+    problem: GemmProblem,
+    bM: int,
+    bN: int,
+    warpgroups: int,
+    ping_pong: bool,
+    cluster: int,
+    store: str,
+    stream_k_ctas: int,
+) -> str | None:
+    """Why a tile leaves too few registers for A where it comes from registers; None if it does not.
+
+    Law: within the limits the compiler spills nothing, whatever the epilogue is.
+    """
+    from tilewright.kernels.gemm.sm90.build import BY_BOXES
+
+    e, blocks, alone = problem.epilogue, bM // ATOM_ROWS // warpgroups, warpgroups == 1 and not ping_pong
+    if store in BY_BOXES:
+        is_light = e.activation in LIGHT or (store == "columns" and stream_k_ctas == 0)
+    else:
+        is_light = stream_k_ctas == 0 and e.beta == 0 and e.bias is None and e.activation is None
+    if warpgroups == MAX_CONSUMERS:
+        most = MAX_PAIRED_OF_THREE[is_light]
+        most = MAX_OF_THREE if is_light and cluster == 1 else most
+    elif blocks == 1:
+        return None
+    else:
+        most = MAX_PAIRED[blocks == 2 and (is_light or alone)]
+    if blocks * bN <= most:
+        return None
+    return (
+        f"A comes from registers, beside which each of {warpgroups} warpgroups has room for {ATOM_ROWS} x {most} sums "
+        f"with this epilogue, stored by {store}, but the tile has {ATOM_ROWS} x {blocks * bN}; use smaller tiles"
+    )
+
+
 def _own_units(bM: int, bN: int, split_k: int, consumers: int) -> int:
     """Of a split, the units of 8 columns by 64 rows that a CTA finishes of each consumer's part of the tile."""
     return -(-(bM * bN // (64 * 8 * consumers)) // split_k)
@@ -173,12 +239,25 @@ def received_bytes(bM: int, bN: int, split_k: int, consumers: int) -> int:
     return (split_k - 1) * consumers * _own_units(bM, bN, split_k, consumers) * 64 * 8 * 4
 
 
+def box_columns(bits: int, bM: int, bN: int, split_k: int, consumers: int, store: str) -> int:
+    """The columns of a box of C of elements of so many bits: see kernels/tilewright/sm90_box.cuh.
+
+    >>> [box_columns(16, 128, bN, 1, 2, "columns") for bN in (8, 40, 144, 256)]
+    [8, 40, 48, 64]
+    """
+    most = SPAN * 8 // bits
+    if store != "columns" or bits != 16:
+        return most
+    units = min(bN // 8, _own_units(bM, bN, split_k, consumers))
+    return 8 * next(count for count in range(most // 8, 0, -1) if units % count == 0)
+
+
 def _finishes_boxes(bM: int, bN: int, split_k: int, consumers: int, columns: int) -> bool:
-    """Whether what a CTA of a split finishes are whole boxes of C, of 64 rows."""
+    """Whether what each CTA of a split finishes are whole boxes of C, of 64 rows."""
     if split_k == 1:
         return bN % columns == 0
     own = 8 * _own_units(bM, bN, split_k, consumers)
-    return bN % own == 0 and own % columns == 0 and bM * bN % (64 * own * consumers) == 0
+    return bN % own == 0 and own % columns == 0 and bM * bN == 64 * own * consumers * split_k
 
 
 def refusal(
@@ -242,13 +321,14 @@ def stores_of(
     if along_m:
         modes[0], modes[1] = modes[1], modes[0]
     (extent, step), *rest = modes
-    if (along_m and not paired) or (extent > 1 and step != 1):
+    if (along_m and not paired and size != 2) or (extent > 1 and step != 1):
         return ("singles",)
     others = [d * size for e, d in rest if e > 1]
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
     whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
     sizes = (4,) if paired else (2, 4)
-    boxes = whole and size in sizes and _finishes_boxes(bM, bN, split_k, consumers, SPAN // size)
+    columns = box_columns(8 * size, bM, bN, split_k, consumers, "columns" if along_m else "boxes")
+    boxes = whole and size in sizes and _finishes_boxes(bM, bN, split_k, consumers, columns)
     found = []
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
         found.append("columns" if along_m else "boxes")
@@ -292,9 +372,8 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
             shown = f"{text((rows, p.k, *p.batch))}:{text(strides)}"
             raise ValueError(f"{function}: {name} {shown}: {why}; choose another plan")
     bM, bN, _ = plan.tiler_mnk
-    sharing = 1 if plan.ping_pong else plan.consumers
-    paired = plan.from_registers
-    possible = stores_of(p, bM, bN, plan.split_k, sharing, c_address & -c_address or 1 << 40, paired)
+    alignment = c_address & -c_address or 1 << 40
+    possible = stores_of(p, bM, bN, plan.split_k, plan.sharing, alignment, plan.from_registers)
     if plan.store not in possible:
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "

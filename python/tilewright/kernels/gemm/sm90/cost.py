@@ -8,55 +8,27 @@ the multiprocessor, and those in which the L2 gives them. SM90_MODEL in a device
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.build import beside_stages
-from tilewright.kernels.gemm.sm90.conditions import store_of
+from tilewright.kernels.gemm.sm90.build import STORES
+from tilewright.kernels.gemm.sm90.cases import Cases, Config, Sm90Configs, cases_of
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
 from tilewright.kernels.gemm.stream_k import StreamK
-from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm90.build import GemmSm90
 
-__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "few_steps", "smem_stages", "store_for"]
+__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "costs", "one_of"]
 
 
-class Config(NamedTuple):
-    """A configuration of the kernel: what a plan adds to its problem."""
-
-    bM: int
-    bN: int
-    consumers: int = 2
-    ping_pong: bool = False
-    cluster: tuple[int, int] = (1, 1)
-    split_k: int = 1
-    resident: int = 1  # CTAs of a multiprocessor
-    stages: int = 8  # at most
-    buffers: int = 2  # boxes of C of a consumer
-    stream_k_ctas: int = 0  # CTAs whose clusters share tiles along K; 0: none do
-
-
-class Sm90Configs(Section):
-    """The configurations, and what plans of few steps along K have: SM90_CONFIGS in a device's file says more."""
-
-    SECTION: ClassVar[str] = "SM90_CONFIGS"
-    configs: tuple[Config, ...]
-    few_steps: int
-    few_group: int
-    many_group: int
-    many_rows: int
-    group_rows: int
-    broken_stages: int
-    shared_full: float
-    shared_steps: int
-    shared_parts: int
-    shared_gain: float
+LEAD = 4  # steps along K by which CTAs are apart
 
 
 class Sm90Model(Section):
@@ -75,13 +47,16 @@ class Sm90Model(Section):
     split: float
     exchange: float
     store: float
+    box: float
     memory: float
     written: float
     begun: float
     outstanding: int
+    kept: float
     sharpness: float
     fetches: float
     l2: float
+    hot: float
     direct: float
     overlapped: float
     unused: float
@@ -91,35 +66,6 @@ class Sm90Model(Section):
     part: float
     joining: float
     l2_bytes: float
-
-
-def few_steps(problem: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether K has so few steps that to write C is what takes time."""
-    return problem.k * int(problem.a_type.bits) <= Sm90Configs.of(facts).few_steps * SPAN * 8
-
-
-def smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store: str) -> int:
-    """The stages that fit a multiprocessor with as many CTAs, beside boxes of C and the bias."""
-    beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
-    free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
-    most = config.stages
-    if few_steps(problem, facts):
-        most = min(most, Sm90Configs.of(facts).few_steps - 1)
-    if {config.bM, config.bN} == {64, 128} and all(_breaks(x, problem) for x in (problem.a_strides, problem.b_strides)):
-        most = min(most, Sm90Configs.of(facts).broken_stages)
-    return min(free // ((config.bM + config.bN) * SPAN + 16), most)
-
-
-def _breaks(strides: tuple[int, ...], problem: GemmProblem) -> bool:
-    """Whether rows of an operand do not begin at the L2's lines."""
-    return (strides[0] if strides[1] == 1 else strides[1]) * problem.a_type.bits // 8 % SPAN != 0
-
-
-def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
-    """How a plan of a configuration stores C, at an address of this alignment."""
-    sharing = 1 if config.ping_pong else config.consumers
-    paired = problem.a_type is TFloat32 and problem.a_strides[1] != 1
-    return store_of(problem, config.bM, config.bN, config.split_k, sharing, alignment, paired)
 
 
 def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
@@ -132,70 +78,105 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
     >>> 160e-6 < found.seconds < 200e-6, found.bound
     (True, 'tensor cores')
     """
-    p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
-    bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
-    sms = facts.multiprocessors if cM * cN * config.split_k <= 2 else int(facts.multiprocessors * model.quads)
-    steps = -(-p.k * size // SPAN)
-    steps = -(-steps // config.split_k)
-    rounded_m, rounded_n = -(-p.m // (bM * cM)) * cM, -(-p.n // (bN * cN)) * cN
-    tiles = rounded_m * rounded_n * p.batches * config.split_k
-    waves: float = -(-tiles // (sms * config.resident))
-    together = max(min(config.resident, -(-tiles // sms)), 1)  # CTAs that a multiprocessor really has
-    multiply, shared = bM * bN / 32, bM + bM * bN / 64
-    broken = [model.broken_rows if _breaks(strides, p) else 1.0 for strides in (p.a_strides, p.b_strides)]
-    ingest = (bM + bN) * SPAN / model.ingest
-    fetch = (bM * broken[0] / cN + bN * broken[1] / cM) * SPAN / model.ingest
+    return one_of(costs(cases_of((config,), problem, facts), facts, model), 0)
+
+
+def one_of(costs: Cost, index: int) -> Cost:
+    """One of the costs that costs() has given."""
+    return Cost(*(float(x[index]) if isinstance(x, np.ndarray) else x for x in costs))
+
+
+def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
+    """The times that cases are expected to take: each term is an array, or one number for all."""
+    x, model, size = cases, model or Sm90Model.of(facts), cases.size
+    in_cluster = x.cM * x.cN * x.split_k
+    sms = np.where(in_cluster <= 2, facts.multiprocessors, int(facts.multiprocessors * model.quads))
+    steps, (rounded_m, rounded_n) = x.steps, x.rounded
+    tiles = rounded_m * rounded_n * x.batches * x.split_k
+    waves = np.ceil(tiles / (sms * x.resident))
+    # CTAs that a multiprocessor really has.
+    together = np.maximum(np.minimum(x.resident, np.ceil(tiles / sms)), 1)
+    multiply, shared = x.bM * x.bN / 32, x.bM + x.bM * x.bN / 64
+    comes = np.where(x.held > 0, 0, x.bN)  # rows of B for every tile
+    broken = [np.where(breaks, model.broken_rows, 1.0) for breaks in (x.breaks_a, x.breaks_b)]
+    ingest = (x.bM + comes) * SPAN / model.ingest
+    fetch = (x.bM * broken[0] / x.cN + comes * broken[1] / x.cM) * SPAN / model.ingest
     # Rows that few tiles share are read from memory, for all of these at the same time.
     few = model.few_tiles
-    streamed = (bM / cN if rounded_n <= few * cN else 0) + (bN / cM if rounded_m <= few * cM else 0)
-    store = store_for(config, p, SPAN)
-    late = model.latency / (together * min(max(smem_stages(config, p, facts, store), 1), model.outstanding))
-    stored = store_clocks(p, bM, bN, config.split_k, config.consumers, store, model.store)
-    start = model.fill + (model.cluster if cM * cN > 1 else 0)
-    if store in ("pairs", "singles"):
-        start += model.direct
-    exchange = 0.0
-    if config.split_k > 1:  # nothing of the next tile is fetched before the sums are exchanged
-        start *= waves
-        exchange = model.split + 4 * bM * bN / model.exchange
-    moved: float = p.batches * size * (p.m * p.k + p.n * p.k)
-    written = p.batches * p.m * p.n * p.c_type.bits / 8
-    useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
+    streamed = np.where(rounded_n <= few * x.cN, x.bM / x.cN, 0) + np.where(rounded_m <= few * x.cM, comes / x.cM, 0)
+    late = model.latency / (together * (np.clip(x.stages, 2, model.outstanding) - model.kept))
+    stored = store_clocks(x, model.store) + x.boxes * model.box
+    start = model.fill + np.where(x.cM * x.cN > 1, model.cluster, 0) + np.where(_is_direct(x), model.direct, 0)
+    is_split = x.split_k > 1  # nothing of the next tile is fetched before the sums are exchanged
+    start = np.where(is_split, start * waves, start)
+    exchange = np.where(is_split, model.split + 4 * x.bM * x.bN / model.exchange, 0)
+    moved = x.batches * size * (x.m * x.k + x.n * x.k) * 1.0
+    written = x.batches * x.m * x.n * x.out
+    useful = (np.minimum(x.bM, x.m) + np.minimum(x.bN, x.n)) / (x.bM + x.bN)
     longer = 1 + model.unused * (1 - useful)
-    joined = 0.0
-    if config.stream_k_ctas:
-        shares = StreamK(config.stream_k_ctas // (cM * cN), tiles // (cM * cN), steps)
-        waves = shares.longest / steps + (shares.tiles - shares.shared) / shares.workers
-        parts, moving = shares.parts_of_one, 4 * bM * bN / model.part
-        # A share's sums are left once, and those of others are added; more tiles may be stored than are multiplied.
-        joined = (parts > 0) * moving + parts * (model.joining + moving)
-        joined += stored * (math.ceil(waves) - waves)
-        # Shares are at other steps of their tiles: what of A and B the L2 does not hold until then is read again.
-        group = max(min(Sm90Configs.of(facts).group_rows // (bM * cM), rounded_m // cM), 1)
-        held = (bM * cM * min(group, shares.shared) + bN * cN * -(-shares.shared // group)) * size * p.k
-        again = shares.shared * cM * cN * steps * fetch * model.ingest * max(1 - model.l2_bytes / held, 0)
-        moved += again
-    elif tiles < model.starving * sms:
-        longer *= 1 + model.starved
+    longer = longer * np.where((x.stream_k_ctas == 0) & (tiles < model.starving * sms), 1 + model.starved, 1)
+    joined, waves, again = _shared_tiles(x, facts, model, tiles, steps, waves, stored, fetch)
     each, clocks = 1 / model.clock, together * steps / model.clock
     return Cost(
-        launch=model.launch + (model.split * each if config.split_k > 1 else 0),
+        launch=model.launch + np.where(is_split, model.split * each, 0),
         start=start * each,
         joined=joined * each,
         waves=waves,
         filled=tiles / (sms * together),
         multiply=clocks * multiply,
         shared=clocks * shared,
-        l2=clocks * max(ingest, fetch),
+        l2=clocks * np.maximum(ingest, fetch),
         streamed=clocks * streamed * SPAN / model.stream,
         late=clocks * late,
         begun=together * model.begun * each,
-        stored=together * stored * each * (model.overlapped if config.ping_pong and waves > 1 else 1),
+        stored=together * stored * each * np.where((x.ping_pong > 0) & (waves > 1), model.overlapped, 1),
         summed=exchange * each,
-        memory=longer * (moved / model.memory + written / model.written),
+        memory=longer * ((moved + again) / model.memory + written / model.written),
         sharpness=model.sharpness,
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
+        hot=_hot(x, model, tiles * steps) * each,
     )
+
+
+def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
+    """Clocks in which the L2 gives rows of A or B that all CTAs ask for at the same time, since they are few.
+
+    Of an operand lines of LEAD steps are asked for at a time: the more there are, the more parts of the L2 give them.
+    """
+    found = []
+    for rows, tile, sharers, major in ((x.m, x.bM, x.cN, x.a_along_k), (x.n, x.bN, x.cM, x.b_along_k)):
+        inside = np.minimum(rows, tile)
+        requests = steps * np.where(major, inside, SPAN / x.size * np.ceil(inside * x.size / SPAN)) / sharers
+        lines = np.maximum(rows * np.minimum(x.k * x.size, LEAD * SPAN) / SPAN, 1)
+        found.append(requests / (model.hot * lines))
+    return np.maximum(found[0], np.where(x.held > 0, 0, found[1]))
+
+
+def _is_direct(cases: Cases) -> Any:
+    return np.isin(cases.store, [STORES.index(name) for name in ("pairs", "singles")])
+
+
+def _shared_tiles(
+    x: Cases, facts: DeviceFacts, model: Sm90Model, tiles: Any, steps: Any, waves: Any, stored: Any, fetch: Any
+) -> tuple[Any, Any, Any]:
+    """Of tiles that are shared along K: clocks to join their sums, the waves, and the bytes that are read again."""
+    joined, again = np.zeros(np.shape(waves)), np.zeros(np.shape(waves))
+    waves = np.array(waves, float)
+    for i in np.flatnonzero(x.stream_k_ctas):
+        bM, bN, cM, cN = (int(y[i]) for y in (x.bM, x.bN, x.cM, x.cN))
+        k, size, rounded_m = (int(np.broadcast_to(y, waves.shape)[i]) for y in (x.k, x.size, x.rounded[0]))
+        count, own = (int(np.broadcast_to(y, waves.shape)[i]) for y in (tiles, steps))
+        shares = StreamK(int(x.stream_k_ctas[i]) // (cM * cN), count // (cM * cN), own)
+        waves[i] = shares.longest / own + (shares.tiles - shares.shared) / shares.workers
+        parts, moving = shares.parts_of_one, 4 * bM * bN / model.part
+        # A share's sums are left once, and those of others are added; more tiles may be stored than are multiplied.
+        joined[i] = (parts > 0) * moving + parts * (model.joining + moving)
+        joined[i] += stored[i] * (math.ceil(waves[i]) - waves[i])
+        # Shares are at other steps of their tiles: what of A and B the L2 does not hold until then is read again.
+        group = max(min(Sm90Configs.of(facts).group_rows // (bM * cM), rounded_m // cM), 1)
+        held = (bM * cM * min(group, shares.shared) + bN * cN * -(-shares.shared // group)) * size * k
+        again[i] = shares.shared * cM * cN * own * fetch[i] * model.ingest * max(1 - model.l2_bytes / held, 0)
+    return joined, waves, again
 
 
 def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
@@ -206,4 +187,5 @@ def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
         bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages,
         stream_k_ctas=plan.stream_k_ctas,
     )  # fmt: skip
-    return config_cost(config, plan.problem, facts)
+    case = cases_of((config,), plan.problem, facts)  # the plan may have been changed: it holds B, or does not
+    return one_of(costs(case._replace(held=np.array([plan.held_b]), stages=np.array([plan.stages])), facts), 0)

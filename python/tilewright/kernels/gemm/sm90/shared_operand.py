@@ -24,14 +24,16 @@ ATOM_ROWS = 64  # of wgmma
 class SharedOperand(NamedTuple):
     """A layout (rows, bK, stages) of A or B in shared memory, as TMA and wgmma see it. Bytes.
 
-    A stage consists of `boxes`, one behind the other, which TMA writes; for wgmma 64 rows are `block_bytes` from the
-    next 64, K elements of an instruction `step_bytes` from the next, and descriptors have `leading` and `stride`.
+    A stage consists of `boxes`, one behind the other, which TMA writes, each in `parts` along K; for wgmma 64 rows are
+    `block_bytes` from the next 64, K elements of an instruction `step_bytes` from the next, and descriptors have
+    `leading` and `stride`.
     """
 
     k_major: bool
     rows: int
-    box: tuple[int, int]  # extents in elements: contiguous mode, other mode
+    box: tuple[int, int]  # extents in elements of what TMA brings at once: contiguous mode, other mode
     boxes: int
+    parts: int
     box_bytes: int
     block_bytes: int
     step_bytes: int
@@ -66,18 +68,31 @@ class SharedOperand(NamedTuple):
     def brought(self, rows: int, tiles: int, ragged: bool) -> list[tuple[int, int]]:
         """How many boxes of how many bytes are brought of all of `tiles` for one step along K."""
         if not ragged:
-            return [(tiles * self.boxes, self.box_bytes)]
+            return [(tiles * self.boxes * self.parts, self.box_bytes // self.parts)]
         whole = -(-rows // self.rows) - 1
         last = self.boxes if self.k_major else -(-self._last(rows) // (self.rows // self.boxes))
-        return [(whole * self.boxes, self.box_bytes), (last, self.last_box(rows)[1] * SPAN)]
+        each = self.box_bytes // self.parts
+        return [(whole * self.boxes * self.parts, each), (last * self.parts, self.last_box(rows)[1] * SPAN)]
 
     def device_type(self, dtype: type[Numeric], ragged: bool) -> str:
         """The type that kernels/tilewright/sm90_operand.cuh has for it."""
         numbers = (self.rows, self.boxes, self.box_bytes, self.block_bytes, self.step_bytes, self.leading, self.stride)
-        flags = f"1, {str(ragged).lower()}" if ragged else "1"
+        flags = f"1, {str(ragged).lower()}" if ragged or self.parts > 1 else "1"
+        flags += f", {self.parts}" * (self.parts > 1)
         return (
             f"Sm90Operand<{numeric_type(dtype)}, {str(self.k_major).lower()}, {', '.join(map(str, numbers))}, {flags}>"
         )
+
+
+def shares_boxes(rows: int, unit: int, sharers: int) -> bool:
+    """Whether boxes along M or N, each of `unit` rows and of K, are work for `sharers` CTAs: whole ones, or parts.
+
+    A part has whole groups of eight rows of 128 bytes, after which the swizzle begins anew.
+
+    >>> [shares_boxes(64, 64, sharers) for sharers in (1, 2, 3, 4, 8)], shares_boxes(192, 64, 3)
+    ([True, True, False, True, True], True)
+    """
+    return rows // unit % sharers == 0 or unit % (8 * sharers) == 0
 
 
 @functools.lru_cache(maxsize=1024)
@@ -116,16 +131,17 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
     size = dtype.bits // 8
     inner = SPAN // size
     boxes = sharers if k_major else rows // inner
+    parts = 1 if boxes % sharers == 0 else sharers
     if k_major:
         box = (inner, rows // sharers)
         block, step, leading, stride = ATOM_ROWS * SPAN, 32, 16, 8 * SPAN
     else:
-        box = (inner, bK)
+        box = (inner, bK // parts)
         leading = bK * SPAN
         block = ATOM_ROWS // inner * leading
         step, stride = 16 * SPAN, 8 * SPAN
-    operand = SharedOperand(k_major, rows, box, boxes, box[1] * SPAN, block, step, leading, stride)
-    written = tma_offsets(inner, boxes * box[1], size, SPAN)
+    operand = SharedOperand(k_major, rows, box, boxes, parts, box[1] * parts * SPAN, block, step, leading, stride)
+    written = tma_offsets(inner, boxes * box[1] * parts, size, SPAN)
     offsets = written if k_major else written.reshape(boxes, bK, inner).transpose(0, 2, 1).reshape(rows, bK)
     found = np.asarray(layout.offsets())
     stages = len(found) // (rows * bK)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tilewright.kernels.gemm.sm90.build import BY_BOXES
-from tilewright.kernels.gemm.sm90.conditions import run_columns
+import numpy as np
+
+from tilewright.kernels.gemm.sm90.build import BY_BOXES, STORES
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.sm90.cases import Cases
 
 SECTOR, LINE, WORD = 32, 128, 16  # bytes
 WARP, WARP_ROWS = 32, 16  # lanes, and rows of a block that a warp has
 SHARED = 128  # bytes a clock, to or from shared memory
 
 
-def store_clocks(
-    problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, store: str, rate: float
-) -> float:
+def store_clocks(cases: Cases, rate: float) -> Any:
     """Clocks of a multiprocessor to store a CTA's part of a tile, where the L2 takes `rate` bytes a clock.
 
     TMA writes whole sectors. From registers a request of a warp has a piece of each of eight rows, or of C along M of
@@ -25,30 +24,32 @@ def store_clocks(
     a sector more than its bytes are, and a line more, unless rows begin at lines.
 
     >>> from tilewright import BFloat16
+    >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> odd = problem_of(2416, 4397, 128, BFloat16)
-    >>> [store_clocks(odd, 128, 256, 1, 2, store, 64.0) for store in ("boxes", "lines", "singles")]
+    >>> from tilewright.kernels.gemm.sm90.cases import Config, cases_of
+    >>> odd = cases_of((Config(128, 256),), problem_of(2416, 4397, 128, BFloat16), H200)
+    >>> [float(store_clocks(odd._replace(store=STORES.index(x)), 64.0)[0]) for x in ("boxes", "lines", "singles")]
     [1024.0, 3520.0, 5632.0]
     """
-    size, elements = problem.c_type.bits // 8, bM * bN / split_k
-    if store in BY_BOXES:
-        return elements * size / rate
-    if store == "lines":
-        return _by_lines(problem, bM, bN, split_k, consumers, rate)
-    along_m = problem.c_strides[0] == 1 and problem.c_strides[1] != 1
-    pieces, reach = (4, 8 * size) if along_m else (8, 8 * size if store == "pairs" else 7 * size)
-    width = 2 * size if store == "pairs" else size
-    pitch = problem.c_strides[1 if along_m else 0] * size
-    crossing = (reach - width) / SECTOR if pitch % (8 * size) else 0
-    sectors = elements * size / width / WARP * pieces * (1 + crossing)
-    return sectors * SECTOR / rate
+    x, size = cases, cases.out
+    elements = x.bM * x.bN / x.split_k
+    in_pairs = x.store == STORES.index("pairs")
+    width = np.where(in_pairs, 2 * size, size)
+    pieces = np.where(x.along_m, 4, 8)
+    reach = np.where(x.along_m | in_pairs, 8 * size, 7 * size)
+    crossing = np.where(x.pitch % (8 * size) != 0, (reach - width) / SECTOR, 0)
+    directly = elements * size / width / WARP * pieces * (1 + crossing) * SECTOR / rate
+    by_boxes = np.isin(x.store, [STORES.index(name) for name in BY_BOXES])
+    by_lines = np.where(x.store == STORES.index("lines"), _by_lines(x, rate), directly)
+    return np.where(by_boxes, elements * size / rate, by_lines)
 
 
-def _by_lines(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, rate: float) -> float:
+def _by_lines(cases: Cases, rate: float) -> Any:
     """Bytes go into shared memory once, and for every request twice out of it."""
-    size, width = problem.c_type.bits // 8, run_columns(bM, bN, split_k, consumers)
-    rows, length = bM * bN / width / split_k, width * size
-    more = problem.c_strides[0] * size % LINE != 0
+    x = cases
+    width = np.maximum(x.run, 1)
+    rows, length = x.bM * x.bN / width / x.split_k, width * x.out
+    more = x.pitch % LINE != 0
     requests = rows / WARP_ROWS * 4 * (-(-length // LINE) + more)
     sectors = rows * (length / SECTOR + more)
     return sectors * SECTOR / rate + (rows * length + 3 * requests * WARP * WORD) / SHARED

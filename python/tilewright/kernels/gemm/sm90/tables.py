@@ -47,7 +47,7 @@ def tables(plan: GemmSm90) -> GemmTables:
 
 
 def _load_table(x: SharedOperand, size: int) -> LoadTable:
-    inner, others = x.box
+    inner, others = x.box[0], x.box[1] * x.parts
     rows = tma_offsets(inner, x.boxes * others, size, SPAN)  # all rows of 128 bytes of a stage, box after box
     count = np.arange(len(rows))
     if x.k_major:
@@ -64,7 +64,7 @@ def fragments_of(plan: GemmSm90, x: SharedOperand) -> IntArray:
     bM, _, bK = plan.tiler_mnk
     index = operand_indices(plan.tiled_mma, "A", (bM, bK))
     m, k = index % bM, index // bM
-    inner, others = x.box
+    inner, others = x.box[0], x.box[1] * x.parts
     offsets = tma_offsets(inner, x.boxes * others, 4, SPAN)[m // inner * others + k, m % inner]
     return np.ascontiguousarray(offsets.astype(np.int32))
 
@@ -154,22 +154,20 @@ def _by_tma(mode: int, place: Any, write: Any, read: Any, turn: Any, turns: Any,
 
 
 def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
-    """Boxes of C that lie along M: two of 32 rows in 32 columns, one behind the other, by a warpgroup at a time."""
-    across, threads = plan.box_columns, len(coord)
-    warpgroups, buffers, count = threads // 128, plan.store_buffers, plan.tiler_mnk[1] // across
-    offsets = tma_offsets(across, 2 * across, 4, SPAN)
+    """Boxes of C that lie along M, by a warpgroup at a time: 128 bytes of rows, and of 4 bytes two such parts."""
+    columns, rows, threads = plan.box_columns, SPAN * 8 // plan.problem.c_type.bits, len(coord)
+    warpgroups, buffers, count = threads // 128, plan.store_buffers, plan.tiler_mnk[1] // columns
+    offsets = tma_offsets(rows, ATOM_ROWS // rows * columns, SPAN // rows, SPAN)
     size = offsets.size
     m, n = coord[..., 0], coord[..., 1]
-    turn = m // ATOM_ROWS // warpgroups * count + n // across
+    turn = m // ATOM_ROWS // warpgroups * count + n // columns
     image = (m // ATOM_ROWS % warpgroups) * buffers * size + turn % buffers * size
-    write = image + offsets[m % ATOM_ROWS // across * across + n % across, m % across]
+    write = image + offsets[m % ATOM_ROWS // rows * columns + n % columns, m % rows]
     blocks = plan.tiler_mnk[0] // ATOM_ROWS // warpgroups
-    b, g, w, half, column = (
-        x.ravel() for x in np.indices((blocks, count, warpgroups, ATOM_ROWS // across, across))
-    )  # fmt: skip
+    b, g, w, part, column = (x.ravel() for x in np.indices((blocks, count, warpgroups, ATOM_ROWS // rows, columns)))
     turns = b * count + g
-    read = (w * buffers * size + turns % buffers * size)[:, None] + offsets[half * across + column]
-    place = np.stack([(b * warpgroups + w) * ATOM_ROWS + half * across, g * across + column], axis=-1)
+    read = (w * buffers * size + turns % buffers * size)[:, None] + offsets[part * columns + column]
+    place = np.stack([(b * warpgroups + w) * ATOM_ROWS + part * rows, g * columns + column], axis=-1)
     return _by_tma(0, place, write, read, turn, turns, warpgroups * buffers * size)
 
 

@@ -44,11 +44,10 @@ def tensor_map(
     return _encode(dtype, address, modes, box)
 
 
-def output_map(problem: GemmProblem, address: int, store: str) -> bytes:
-    """The map of C: stored in boxes of 64 rows and 128 bytes along N, or of 128 bytes along M and as many columns."""
+def output_map(problem: GemmProblem, address: int, store: str, columns: int) -> bytes:
+    """The map of C: stored in boxes of so many columns and of 64 rows, or of 128 bytes along M."""
     p = problem
-    across = SPAN // (p.c_type.bits // 8)
-    modes, box = [(p.n, p.c_strides[1]), (p.m, p.c_strides[0])], (across, ATOM_ROWS)
+    modes, box = [(p.n, p.c_strides[1]), (p.m, p.c_strides[0])], (columns, ATOM_ROWS)
     if store == "columns":
-        modes, box = modes[::-1], (across, across)
+        modes, box = modes[::-1], (SPAN * 8 // p.c_type.bits, columns)
     return _encode(p.c_type, address, [*modes, *zip(p.batch, p.c_strides[2:], strict=True)], box)
