@@ -8,6 +8,7 @@ the multiprocessor, and those in which the L2 gives them. SM90_MODEL in a device
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
@@ -115,6 +116,7 @@ def _breaks(strides: tuple[int, ...], problem: GemmProblem) -> bool:
     return (strides[0] if strides[1] == 1 else strides[1]) * problem.a_type.bits // 8 % SPAN != 0
 
 
+@lru_cache(maxsize=4096)  # a model is fitted by asking for the same costs thousands of times
 def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
     """How a plan of a configuration stores C, at an address of this alignment."""
     sharing = 1 if config.ping_pong else config.consumers
