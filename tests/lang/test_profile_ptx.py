@@ -104,7 +104,7 @@ def ptx_of(kernel) -> str:
     nvrtc = open_nvrtc(nvrtc_library().path)
     source = core.cuda_source(kernel.program, kernel.index, "every")
     options = [*options_for(nvrtc.version, "compute_90a"), *kernel.options]
-    result = nvrtc.compile(source, "kernel.cu", dict(_kernel_headers()[0]), options, [kernel.name])
+    result = nvrtc.compile(source, f"{kernel.name}.cu", dict(_kernel_headers()[0]), options, [kernel.name])
     assert result.ok, result.log
     return result.ptx
 
