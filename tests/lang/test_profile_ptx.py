@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -11,8 +12,11 @@ import tilewright as cutlass
 from compiling import nvrtc
 from example_calls import EXAMPLES, calls_of
 from tilewright import cute
+from tilewright._core import program as core
 from tilewright.cute.runtime import from_dlpack
 from tilewright.lang.gpu import kernels_of
+from tilewright.runtime.compiler import _kernel_headers, nvrtc_library
+from tilewright.runtime.nvrtc import open_nvrtc, options_for
 
 torch = pytest.importorskip("torch")
 pytestmark = nvrtc
@@ -95,12 +99,23 @@ def by_the_rules(ptx: set[Access], counted: set[Access]) -> tuple[set[Access], s
     return ptx - wider - split - merged, counted - merged
 
 
+def ptx_of(kernel) -> str:
+    """The PTX of a kernel; no machine code is made of it, which nothing here reads."""
+    nvrtc = open_nvrtc(nvrtc_library().path)
+    source = core.cuda_source(kernel.program, kernel.index, "every")
+    options = [*options_for(nvrtc.version, "compute_90a"), *kernel.options]
+    result = nvrtc.compile(source, f"{kernel.name}.cu", dict(_kernel_headers()[0]), options, [kernel.name])
+    assert result.ok, result.log
+    return result.ptx
+
+
+@functools.cache
 def programs_of(name: str):
     """What the PTX of each program of an example has, and what is counted in all calls of it."""
     found = {}
     for call in calls_of(name):
         if call.traced not in found:
-            ptx = set().union(*(accesses_of(x.ptx) for x in kernels_of(call.traced, "sm_90a").values()))
+            ptx = set().union(*(accesses_of(ptx_of(x)) for x in kernels_of(call.traced, "sm_90a").values()))
             found[call.traced] = ptx, set()
         found[call.traced][1].update(counted_in(call.launches))
     return list(found.values())
