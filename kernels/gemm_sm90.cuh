@@ -16,6 +16,7 @@
 
 #include "tilewright/epilogue.cuh"
 #include "tilewright/grid.cuh"
+#include "tilewright/registers.cuh"
 #include "tilewright/sm90_multiply.cuh"
 #include "tilewright/sm90_operand.cuh"
 #include "tilewright/sm90_split.cuh"
@@ -23,16 +24,6 @@
 #include "tilewright/sm90_stream_k.cuh"
 
 namespace tilewright {
-
-template <int kRegisters>
-__device__ void fewer_registers() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
-
-template <int kRegisters>
-__device__ void more_registers() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
 
 template <class A_, class B_, class AccType, class EpilogueType, class TileType, int kStages_, int kConsumers_,
           bool kPingPong_, int kClusterM_, int kClusterN_, int kSplit_, int kBatch_, int kStore_, int kStoreBuffers,
@@ -48,9 +39,9 @@ struct GemmSm90 {
   // After so many steps along K sums are added to totals and begin anew, so that none has many terms; 0: never.
   static constexpr int kPromote = kPromote_;
   static constexpr bool kStreamK = kStreamK_;
-  // C is one tile wide, and its B has at most so many steps along K, which stay in shared memory; 0: B is in the stages.
-  // If each tile brought it anew, all multiprocessors would ask for the same few lines of the L2 all the time: on an
-  // H200 83136x24x128 took 31 ns a tile, whatever its rows were.
+  // C is one tile wide, and its B has at most so many steps along K, which stay in shared memory; 0: B is in the
+  // stages. If each tile brought it anew, all multiprocessors would ask for the same few lines of the L2 all the time:
+  // on an H200 83136x24x128 took 31 ns a tile, whatever its rows were.
   static constexpr int kHeldB = kHeldB_;
   static constexpr int kClusterM = kClusterM_, kClusterN = kClusterN_, kSplit = kSplit_;
   static constexpr int kCluster = kClusterM * kClusterN * kSplit;

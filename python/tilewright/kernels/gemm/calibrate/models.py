@@ -59,7 +59,7 @@ def expected(sample: Sample, facts: DeviceFacts) -> float:
     if sample.section == "RATES":
         return sum(problem_bytes(sample.problem)) / (Rates.of(facts).bandwidth * 1e12)
     if sample.section == "SM90_MODEL":
-        return sm90.config_cost(sample.what, sample.problem, facts).seconds
+        return float(sm90.config_cost(sample.what, sample.problem, facts).seconds)
     rates = {tile._replace(rate=0.0): tile.rate for _, _, tile in tiles_of(facts)}
     tile = sample.what.tile
     return _simt_seconds(sample, facts, simt.SimtModel.of(facts), {tile: rates[tile._replace(rate=0.0)]})
@@ -86,7 +86,7 @@ def _simt_seconds(sample: Sample, facts: DeviceFacts, model: simt.SimtModel, rat
     choice = sample.what._replace(tile=tile._replace(rate=rates.get(tile, tile.rate)))
     ways = accesses_of(sample.problem, ALIGNED, (False, False), 16, facts.capability >= 80)
     straight = sum(x.is_async and x.vector > 1 for x in ways)
-    return simt.choice_cost(sample.problem, choice, facts, straight, model).without("launch")
+    return float(simt.choice_cost(sample.problem, choice, facts, straight, model).without("launch"))
 
 
 def _simt(large: list[Timed], timed: list[Timed], facts: DeviceFacts, until: float) -> Fit:

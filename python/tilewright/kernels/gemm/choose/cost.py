@@ -21,29 +21,29 @@ class Cost(NamedTuple):
     (22.0, 'tensor cores', 17.0)
     """
 
-    launch: float = 0.0
-    start: float = 0.0  # until the first tile is multiplied, and behind the last one: once
-    joined: float = 0.0  # the sums of shares of a tile are left and added up: once
-    waves: float = 1.0  # as long as the multiprocessor that has most tiles takes
-    filled: float = 1.0  # waves, if no multiprocessor were ever without a tile
-    multiply: float = 0.0  # of a wave: the tensor cores' instructions, or those of FMA
-    shared: float = 0.0  # of a wave, meanwhile: shared memory is read
-    l2: float = 0.0  # the same: the L2 gives what the multiprocessor takes in
-    streamed: float = 0.0  # the same: rows come from memory, since few tiles share them
-    late: float = 0.0  # the same: a stage is waited for
-    fetched: float = 0.0  # of a wave, besides: shared memory and L2, where products wait for them
-    begun: float = 0.0  # of a wave, besides: a tile's pipeline fills
-    stored: float = 0.0  # of a wave, besides: sums are stored
-    summed: float = 0.0  # of a wave, besides: the sums of those that share K are added up
-    memory: float = 0.0  # while all waves are done: the memory moves A, B and C
-    sharpness: float = 0.0  # the p of the p-norm of what is done at the same time; 0: the longest alone counts
-    hot: float = 0.0  # meanwhile: the L2 gives the same few lines to all multiprocessors
-    traffic: float = 0.0  # in the end: the L2 is not as fast as it could be for all multiprocessors
-    beside: float = 0.0  # other launches: copies of operands, the rest of C
+    launch: Any = 0.0
+    start: Any = 0.0  # until the first tile is multiplied, and behind the last one: once
+    joined: Any = 0.0  # the sums of shares of a tile are left and added up: once
+    waves: Any = 1.0  # as long as the multiprocessor that has most tiles takes
+    filled: Any = 1.0  # waves, if no multiprocessor were ever without a tile
+    multiply: Any = 0.0  # of a wave: the tensor cores' instructions, or those of FMA
+    shared: Any = 0.0  # of a wave, meanwhile: shared memory is read
+    l2: Any = 0.0  # the same: the L2 gives what the multiprocessor takes in
+    streamed: Any = 0.0  # the same: rows come from memory, since few tiles share them
+    late: Any = 0.0  # the same: a stage is waited for
+    fetched: Any = 0.0  # of a wave, besides: shared memory and L2, where products wait for them
+    begun: Any = 0.0  # of a wave, besides: a tile's pipeline fills
+    stored: Any = 0.0  # of a wave, besides: sums are stored
+    summed: Any = 0.0  # of a wave, besides: the sums of those that share K are added up
+    memory: Any = 0.0  # while all waves are done: the memory moves A, B and C
+    sharpness: Any = 0.0  # the p of the p-norm of what is done at the same time; 0: the longest alone counts
+    hot: Any = 0.0  # meanwhile: the L2 gives the same few lines to all multiprocessors
+    traffic: Any = 0.0  # in the end: the L2 is not as fast as it could be for all multiprocessors
+    beside: Any = 0.0  # other launches: copies of operands, the rest of C
     by_fma: bool = False  # whether it multiplies without tensor cores
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> Any:
         """The expected time."""
         return self.launch + self._together(self._own(), self.memory, self.hot) + self.traffic + self.beside
 
@@ -54,13 +54,13 @@ class Cost(NamedTuple):
             return longest
         return longest * sum((term / longest) ** p for term in terms) ** (1 / p)
 
-    def _own(self) -> float:
+    def _own(self) -> Any:
         """The time of all waves."""
         step = self._together(self.multiply, self.shared, self.l2, self.streamed, self.late)
         wave = step + self.fetched + self.begun + self.stored + self.summed
         return self.start + self.joined + self.waves * wave
 
-    def without(self, bound: str) -> float:
+    def without(self, bound: str) -> Any:
         """The seconds that it would take if what a name of BOUNDS stands for, or several with "and", took no time."""
         changes: dict[str, Any] = {}
         for name in bound.split(" and "):

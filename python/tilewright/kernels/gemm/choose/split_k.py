@@ -165,7 +165,7 @@ def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
     if isinstance(plan, ResidueGemm):
         rest = seconds_of(plan.residue, facts) - Waves.of(facts).launch + Rule.of(facts).residue_launch
         return seconds_of(plan.gemm, facts) + rest
-    return cost_of(plan.kernel_plan, facts).seconds
+    return float(cost_of(plan.kernel_plan, facts).seconds)
 
 
 def cost_of(plan: GemmPlan, facts: DeviceFacts) -> Cost:

@@ -190,7 +190,7 @@ def least_seconds(
     >>> 2500e-6 < least_seconds(problem_of(4096, 4096, 4096, Float32), (16, 16, 16), H200) < 2700e-6
     True
     """
-    return min(cost.without("launch") for _, cost in weighed(problem, alignments, facts, padded))
+    return float(min(cost.without("launch") for _, cost in weighed(problem, alignments, facts, padded)))
 
 
 def by_time(found: tuple[Choice, Cost]) -> tuple[float, Choice]:

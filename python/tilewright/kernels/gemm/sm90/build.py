@@ -162,7 +162,7 @@ class GemmSm90(GemmPlan):
         stages = self.stages * a + (self.held_b or self.stages) * b + 8 * (self.held_b > 0)
         box = SPAN * (self.box_columns * self.problem.c_type.bits // 16 if self.store == "columns" else ATOM_ROWS)
         boxes = box * (2 if self.store == "lines" else self.store_buffers if self.store in BY_BOXES else 0)
-        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, boxes)
+        beside: int = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, boxes)
         return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 
     def tiles(self) -> tuple[int, int]:

@@ -241,7 +241,7 @@ def considered_in_parts(
         if config.split_k == 1 and not config.ping_pong:  # a CTA has hardly more than one tile
             for parts, behind in divide(config):
                 found.setdefault(parts, []).append((config, behind))
-    ranked = []
+    ranked: list[tuple[float, Config, GemmProblem]] = []
     for parts, ways in found.items():
         configs, behind_them = zip(*ways, strict=True)
         seconds = costs(cases_of(configs, parts, facts), facts).seconds + np.array(behind_them)

@@ -139,11 +139,11 @@ def require_fields(plan: GemmSm90) -> None:
             "from registers"
         )
     plan.operands()
-    for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
-        stages = int(_core.size(layout)) // (rows * bK)
-        wanted = plan.held_b or plan.stages if layout is plan.smem_b else plan.stages
-        if stages != wanted:
-            refuse(f"{name} {layout} has {stages} stages, but the plan {wanted}; give it with as many")
+    sides = ("smem_a", plan.smem_a, bM, plan.stages), ("smem_b", plan.smem_b, bN, plan.held_b or plan.stages)
+    for name, layout, rows, stages in sides:
+        found = int(_core.size(layout)) // (rows * bK)
+        if found != stages:
+            refuse(f"{name} {layout} has {found} stages, but the plan {stages}; give it with as many")
 
 
 def not_held(plan: GemmSm90, problem: GemmProblem) -> str | None:

@@ -83,7 +83,8 @@ def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model:
 
 def one_of(costs: Cost, index: int) -> Cost:
     """One of the costs that costs() has given."""
-    return Cost(*(float(x[index]) if isinstance(x, np.ndarray) else x for x in costs))
+    terms: Any = (float(x[index]) if isinstance(x, np.ndarray) else x for x in costs)
+    return Cost(*terms)
 
 
 def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
