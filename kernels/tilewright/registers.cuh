@@ -1,4 +1,5 @@
-// Registers that a warpgroup gives back, or takes, while a kernel runs: what some of its warps do not need, others have.
+// Registers that a warpgroup gives back, or takes, while a kernel runs: what some of its warps do not need, others
+// have.
 #pragma once
 
 namespace tilewright {
