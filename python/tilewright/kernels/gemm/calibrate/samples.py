@@ -16,6 +16,7 @@ from tilewright.kernels.gemm.simt import cost as simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, tiles_for
 from tilewright.kernels.gemm.sm90 import cost as sm90
+from tilewright.kernels.gemm.sm90.cases import Sm90Configs, cases_of
 from tilewright.kernels.gemm.sm90.choose import plan_of, shared
 from tilewright.numeric import BFloat16, Float32
 
@@ -80,14 +81,14 @@ def _rates(facts: DeviceFacts) -> Iterator[Sample]:
 
 def _sm90(shape: tuple[int, int, int], facts: DeviceFacts) -> Iterator[Sample]:
     """The configurations of gemm_sm90 that are not hopeless, also with shared tiles, for a shape."""
-    p, configs = problem_of(*shape, BFloat16), sm90.Sm90Configs.of(facts).configs
+    p, configs = problem_of(*shape, BFloat16), Sm90Configs.of(facts).configs
     configs += tuple(one for one in (shared(config, p, facts) for config in configs) if one is not None)
-    plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
-    found = [(config, plan, sm90.config_cost(config, p, facts).seconds) for config, plan in plans if plan]
-    least = min(expected for _, _, expected in found)
-    for config, plan, expected in found:
-        if expected <= HOPELESS * least:
-            yield Sample("SM90_MODEL", config, p, plan)
+    expected = sm90.costs(cases_of(configs, p, facts), facts).seconds
+    for config, seconds in zip(configs, expected, strict=True):
+        if seconds <= HOPELESS * expected.min():
+            plan = plan_of(config, p, (True, True), ALIGNED, facts)
+            if plan is not None:
+                yield Sample("SM90_MODEL", config, p, plan)
 
 
 def _simt(shape: tuple[int, int, int], facts: DeviceFacts) -> Iterator[Sample]:

@@ -196,8 +196,8 @@ def _split_k(search: Search) -> Plan | None:
 def _is_split(search: Search) -> bool:
     """Whether C has a few tiles, and sums are long; a GEMV shares its K already."""
     p = search.problem
-    is_long = p.acc_type.bits == 32 and has_few_tiles(p, search.facts) and search.plan is not None
-    return is_long and not (search.is_float32_by_fma and is_gemv(search.plan))
+    may_be = has_few_tiles(p, search.facts) and search.plan is not None
+    return may_be and not (search.is_float32_by_fma and is_gemv(search.plan))
 
 
 RECIPES = (
