@@ -317,6 +317,7 @@ SM90_CONFIGS = {
     # Where rows do not begin at the L2's lines, fewer stages of 64 by 128 are on their way: 1000^3 took 3 % longer with
     # 8. Where they do, 1024^3 in the same clusters took 5 % longer with 6 than with 7. 2026-11-22.
     "broken_stages": 6,
+    "held_steps": 8,  # along K, of B that stays in shared memory, at most
     # When configurations are tried with tiles that are shared along K, too: of one cooperative CTA a multiprocessor, in
     # clusters of two at most. These numbers are choices, not yet measured.
     "shared_full": 0.9,  # of the last wave: below this
@@ -350,6 +351,7 @@ SM90_MODEL = {
     "fetches": 0.0652,  # of the time that the L2 needs
     "l2": 3.1e12,  # bytes a second
     "hot": 0.109,  # requests a clock for each line that all multiprocessors ask for
+    "lead": 4,  # steps along K whose lines they ask for at a time
     "direct": 1070,  # clocks, to store from registers
     "overlapped": 0.957,  # of storing a tile, in ping-pong
     "unused": 0.189,  # how much longer the memory takes where stages hold rows outside of the tensors only

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cases", "Config", "Sm90Configs", "cases_of", "few_steps", "stacked", "store_for"]
 
-HELD = 8  # steps along K of B that a CTA keeps, at most
 COLUMNS, LINES = (STORES.index(x) for x in ("columns", "lines"))
 
 
@@ -56,6 +55,7 @@ class Sm90Configs(Section):
     many_rows: int
     group_rows: int
     broken_stages: int
+    held_steps: int
     shared_full: float
     shared_steps: int
     shared_parts: int
@@ -159,7 +159,7 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     alone = (table.cM * table.cN * table.split_k == 1) & (table.stream_k_ctas == 0) & (p.n <= table.bN)
     several = tiles >= 2 * facts.multiprocessors * table.resident
     left = (free - 8 - steps * table.bN * SPAN) // (table.bM * SPAN + 16)
-    holds = alone & several & (steps <= HELD) & (left >= np.minimum(stages, 3)) & (not p.batch)
+    holds = alone & several & (steps <= Sm90Configs.of(facts).held_steps) & (left >= np.minimum(stages, 3)) & (not p.batch)
     return Cases(
         m=p.m, n=p.n, k=p.k, batches=p.batches, size=size, a_along_k=p.a_strides[1] == 1,
         b_along_k=p.b_strides[1] == 1, breaks_a=broken[0], breaks_b=broken[1],
@@ -202,7 +202,7 @@ class _Table:
         return self._stores[kind]
 
 
-_table = functools.lru_cache(maxsize=64)(_Table)
+_table = functools.lru_cache(_Table)
 
 
 def _by_boxes(store: Any) -> Any:

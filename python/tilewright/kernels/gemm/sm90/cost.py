@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "costs", "one_of"]
 
 
-LEAD = 4  # steps along K by which CTAs are apart
-
-
 class Sm90Model(Section):
     """What the model counts with: SM90_MODEL in a device's file says what each number is."""
 
@@ -57,6 +54,7 @@ class Sm90Model(Section):
     fetches: float
     l2: float
     hot: float
+    lead: int
     direct: float
     overlapped: float
     unused: float
@@ -142,13 +140,13 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
 def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
     """Clocks in which the L2 gives rows of A or B that all CTAs ask for at the same time, since they are few.
 
-    Of an operand lines of LEAD steps are asked for at a time: the more there are, the more parts of the L2 give them.
+    Of an operand lines of `lead` steps are asked for at a time: the more there are, the more parts of the L2 give them.
     """
     found = []
     for rows, tile, sharers, major in ((x.m, x.bM, x.cN, x.a_along_k), (x.n, x.bN, x.cM, x.b_along_k)):
         inside = np.minimum(rows, tile)
         requests = steps * np.where(major, inside, SPAN / x.size * np.ceil(inside * x.size / SPAN)) / sharers
-        lines = np.maximum(rows * np.minimum(x.k * x.size, LEAD * SPAN) / SPAN, 1)
+        lines = np.maximum(rows * np.minimum(x.k * x.size, model.lead * SPAN) / SPAN, 1)
         found.append(requests / (model.hot * lines))
     return np.maximum(found[0], np.where(x.held > 0, 0, found[1]))
 
