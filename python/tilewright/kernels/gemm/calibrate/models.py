@@ -14,6 +14,7 @@ from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.simt import cost as simt
 from tilewright.kernels.gemm.simt.tiles import accesses_of
 from tilewright.kernels.gemm.sm90 import cost as sm90
+from tilewright.kernels.gemm.sm90.cases import cases_of, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,10 +121,11 @@ def _sm90(timed: list[Timed], facts: DeviceFacts, until: float) -> Fit:
     if _shapes(timed) < ENOUGH:
         return _too_few(subject, timed)
     model = packaged("SM90_MODEL", facts)
+    cases = stacked([cases_of((sample.what,), sample.problem, facts) for sample, _ in timed])
 
     def predict(values: Values) -> list[float]:
-        trial = sm90.Sm90Model(values, "SM90_MODEL")
-        return [sm90.config_cost(sample.what, sample.problem, facts, trial).seconds for sample, _ in timed]
+        found: list[float] = sm90.costs(cases, facts, sm90.Sm90Model(values, "SM90_MODEL")).seconds.tolist()
+        return found
 
     values, is_better, said = _fit(timed, model, predict, predict(model), until)
     return Fit(subject, {"SM90_MODEL": values}, is_better, said)

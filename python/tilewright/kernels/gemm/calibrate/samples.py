@@ -16,6 +16,7 @@ from tilewright.kernels.gemm.simt import cost as simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, tiles_for
 from tilewright.kernels.gemm.sm90 import cost as sm90
+from tilewright.kernels.gemm.sm90.cases import cases_of
 from tilewright.kernels.gemm.sm90.choose import plan_of, shared
 from tilewright.numeric import BFloat16, Float32
 
@@ -82,8 +83,9 @@ def _sm90(shape: tuple[int, int, int], facts: DeviceFacts) -> Iterator[Sample]:
     """The configurations of gemm_sm90 that are not hopeless, also with shared tiles, for a shape."""
     p, configs = problem_of(*shape, BFloat16), sm90.Sm90Configs.of(facts).configs
     configs += tuple(one for one in (shared(config, p, facts) for config in configs) if one is not None)
+    seconds = sm90.costs(cases_of(configs, p, facts), facts).seconds.tolist()
     plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
-    found = [(config, plan, sm90.config_cost(config, p, facts).seconds) for config, plan in plans if plan]
+    found = [(config, plan, expected) for (config, plan), expected in zip(plans, seconds, strict=True) if plan]
     least = min(expected for _, _, expected in found)
     for config, plan, expected in found:
         if expected <= HOPELESS * least:
