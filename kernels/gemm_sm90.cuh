@@ -54,6 +54,10 @@ struct GemmSm90 {
   static constexpr int kStageBytes = A::kStageBytes + (kHeldB > 0 ? 0 : B::kStageBytes);
   static constexpr int kSteps = kTileK * static_cast<int>(sizeof(typename A::T)) / 32;
   static constexpr bool kReallocates = kConsumers > 1 && kBlocks* kTileN > 128;
+  // Of three consumers those with A in registers need more than others. Their producer does with less, since they are in
+  // no cluster; in clusters with tiles that reach over both ends it spills with 32.
+  static constexpr int kProducerRegisters = kConsumers < 3 ? 40 : A::kFromRegisters ? 32 : 56;
+  static constexpr int kConsumerRegisters = kConsumers < 3 ? 232 : A::kFromRegisters ? 160 : 152;
   // The producer is one warp; only whole warpgroups may change their registers.
   static constexpr int kThreads = 128 * kConsumers + (kReallocates ? 128 : 32);
   // The operand that each CTA of a cluster brings for itself alone, and stages of it that are asked for before the
@@ -371,7 +375,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     __syncthreads();  // CTAs of a split meet when they have sums
   }
   if (warp >= 4 * Gemm::kConsumers) {
-    if constexpr (Gemm::kReallocates) fewer_registers<(Gemm::kConsumers > 2 ? 56 : 40)>();
+    if constexpr (Gemm::kReallocates) fewer_registers<Gemm::kProducerRegisters>();
     if (producer) {
       asm volatile("griddepcontrol.wait;" ::: "memory");
       Gemm::produce(params, shared, rank, first);
@@ -383,7 +387,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     }
   } else {
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    if constexpr (Gemm::kReallocates) more_registers<(Gemm::kConsumers > 2 ? 152 : 232)>();
+    if constexpr (Gemm::kReallocates) more_registers<Gemm::kConsumerRegisters>();
     if constexpr (Gemm::kSplit > 1) {
       Gemm::consume_split(params, shared, rank, warp / 4);
     } else if constexpr (Gemm::kStreamK) {

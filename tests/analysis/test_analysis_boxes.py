@@ -278,10 +278,11 @@ def test_c_is_brought_whole_and_stored_as_far_as_it_exists(m, dtype, along):
     assert found["load C"].sectors > found["store C"].sectors
 
 
+@pytest.mark.parametrize("config", [Config(64, 64, 1), Config(128, 128, cluster=(2, 1))], ids=str)
 @pytest.mark.parametrize("orders", ["kk", "mn"])
-def test_each_matrix_of_a_batch_counts(orders):
+def test_each_matrix_of_a_batch_counts(orders, config):
     """K = 72 is no multiple of a tile's depth, so that boxes of M- and N-major operands have lines outside."""
-    one, five = (chosen(256, 256, 72, Float16, orders, **batch) for batch in ({}, {"batch": (5,)}))
+    one, five = (planned(config, 256, 256, 72, Float16, orders, **batch) for batch in ({}, {"batch": (5,)}))
     assert (one.tiler_mnk, one.cluster_mn) == (five.tiler_mnk, five.cluster_mn)
     alone, together = analyze(one), analyze(five)
     for name in ("load A", "load B", "store C"):

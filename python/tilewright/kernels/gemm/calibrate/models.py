@@ -121,6 +121,7 @@ def _sm90(timed: list[Timed], facts: DeviceFacts, until: float) -> Fit:
     if _shapes(timed) < ENOUGH:
         return _too_few(subject, timed)
     model = packaged("SM90_MODEL", facts)
+    cases = stacked([cases_of((sample.what,), sample.problem, facts) for sample, _ in timed])
 
     cases = stacked([cases_of((sample.what,), sample.problem, facts) for sample, _ in timed])
 

@@ -83,12 +83,13 @@ def _sm90(shape: tuple[int, int, int], facts: DeviceFacts) -> Iterator[Sample]:
     """The configurations of gemm_sm90 that are not hopeless, also with shared tiles, for a shape."""
     p, configs = problem_of(*shape, BFloat16), Sm90Configs.of(facts).configs
     configs += tuple(one for one in (shared(config, p, facts) for config in configs) if one is not None)
-    expected = sm90.costs(cases_of(configs, p, facts), facts).seconds
-    for config, seconds in zip(configs, expected, strict=True):
-        if seconds <= HOPELESS * expected.min():
-            plan = plan_of(config, p, (True, True), ALIGNED, facts)
-            if plan is not None:
-                yield Sample("SM90_MODEL", config, p, plan)
+    seconds = sm90.costs(cases_of(configs, p, facts), facts).seconds.tolist()
+    plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
+    found = [(config, plan, expected) for (config, plan), expected in zip(plans, seconds, strict=True) if plan]
+    least = min(expected for _, _, expected in found)
+    for config, plan, expected in found:
+        if expected <= HOPELESS * least:
+            yield Sample("SM90_MODEL", config, p, plan)
 
 
 def _simt(shape: tuple[int, int, int], facts: DeviceFacts) -> Iterator[Sample]:

@@ -88,7 +88,7 @@ class Cost(NamedTuple):
         return min((*BOUNDS, " and ".join(self._equally_long())), key=self.without)
 
     def _equally_long(self) -> list[str]:
-        """What bounds a step along K; and the memory, where it takes as long as all steps."""
+        """What bounds a step along K; and what takes as long as all steps, of the memory and the L2's few lines."""
         terms = {
             PRODUCTS[self.by_fma]: self.multiply,
             "shared memory": self.shared,
@@ -99,8 +99,9 @@ class Cost(NamedTuple):
         longest = max(terms.values())
         names = [name for name, seconds in terms.items() if EQUAL * (longest - seconds) <= longest]
         own = self._own()
-        if "memory" not in names and EQUAL * abs(own - self.memory) <= max(own, self.memory):
-            names.append("memory")
+        for name, beside in (("memory", self.memory), ("L2", self.hot)):
+            if name not in names and EQUAL * abs(own - beside) <= max(own, beside):
+                names.append(name)
         return names
 
 

@@ -110,8 +110,8 @@ def require_fields(plan: GemmSm90) -> None:
             refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows, or parts of boxes")
         if not k_major and not shares_boxes(rows, unit, sharers):
             refuse(
-                f"{sharers} CTAs cannot share {rows // unit} boxes of {name}, each of {unit} rows along K; {name} must "
-                f"be a multiple of {unit * sharers}, or parts of boxes multiples of 8 rows: use other clusters"
+                f"{sharers} CTAs share boxes of {unit} rows along {name[1]}, of which there are {rows // unit}; {name} "
+                f"must be a multiple of {unit * sharers}, or {unit} steps of K one of {8 * sharers}; use other clusters"
             )
         if k_major and rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")

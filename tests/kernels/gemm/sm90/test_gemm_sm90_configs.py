@@ -1,0 +1,165 @@
+"""All configurations of gemm_sm90 at once: what they cost, what splits store, and the largest ones compiled."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, LayoutError, TFloat32
+from tilewright.devices import H200
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm90.build import BY_BOXES, N_EXTENTS, STORES
+from tilewright.kernels.gemm.sm90.cases import cases_of, stacked
+from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, choose, plan_of
+from tilewright.kernels.gemm.sm90.conditions import stores_of
+from tilewright.kernels.gemm.sm90.cost import config_cost, cost, costs, one_of
+
+ALIGNED = (256, 256, 256)
+CONFIGS = Sm90Configs.of(H200).configs
+SHARED = Config(128, 256, cluster=(2, 1), stream_k_ctas=132), Config(128, 128, stream_k_ctas=132)
+# Types, and the contiguous modes of A and B that wgmma reads.
+TYPES = [(BFloat16, "kk"), (BFloat16, "kn"), (Float16, "mn"), (TFloat32, "kk"), (TFloat32, "mk"), (Int8, "kk")]
+
+
+def problems(count, seed):
+    drawn = random.Random(seed)
+    for i in range(count):
+        dtype, orders = TYPES[i % len(TYPES)]
+        m, n, k = (max(8, int(2 ** drawn.uniform(4, 14)) // 8 * 8) for _ in range(3))
+        k = -(-k // 16) * 16  # rows of bytes begin at multiples of 16, too
+        options = {"a": orders[0], "b": orders[1], "c": drawn.choice("nnm"), "batch": drawn.choice(((), (), (3,)))}
+        epilogue = Epilogue() if dtype is Int8 else drawn.choice((Epilogue(), Epilogue(2.0, 1.0, "n", Float32, 1)))
+        yield problem_of(m, n - drawn.choice((0, 0, 3)) * (orders[1] == "k"), k, dtype, epilogue=epilogue, **options)
+    yield problem_of(83136, 24, 128, BFloat16)
+    yield problem_of(100, 50000, 64, BFloat16)
+
+
+# ---- costs -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_costs_of_many_are_those_of_each():
+    """Alone, among the others, and stacked with those of other problems."""
+    configs, together, alone = (*CONFIGS, *SHARED), [], []
+    for problem in problems(18, 1):
+        cases = cases_of(configs, problem, H200)
+        found = costs(cases, H200)
+        each = [config_cost(config, problem, H200) for config in configs]
+        assert [one_of(found, i) for i in range(len(configs))] == each
+        np.testing.assert_allclose(found.seconds, [one.seconds for one in each], rtol=1e-12)
+        together.append(cases)
+        alone += each
+    found = costs(stacked(together), H200)
+    assert [one_of(found, i) for i in range(len(alone))] == alone
+
+
+def test_cases_are_what_plans_have():
+    """The stages that fit, B that stays, how C is stored and in how many boxes; and the plan costs as much."""
+    for problem in problems(12, 2):
+        majors = _majors(problem, ALIGNED)
+        cases = cases_of(CONFIGS, problem, H200, 256)
+        for i, config in enumerate(CONFIGS):
+            plan = plan_of(config, problem, majors, ALIGNED, H200)
+            if plan is None:
+                continue
+            assert (plan.stages, plan.held_b, plan.store) == (cases.stages[i], cases.held[i], STORES[cases.store[i]])
+            assert config.resident * (plan.shared_bytes + 1024) <= H200.shared_bytes + 1024, config
+            blocks = config.bM // 64 // plan.sharing
+            if plan.store in BY_BOXES:
+                assert cases.boxes[i] == blocks * config.bN // plan.box_columns // config.split_k
+            assert cost(plan, H200) == config_cost(config, problem, H200)
+
+
+def test_integers_have_fewer_widths():
+    """wgmma of bytes has no 40 columns, for which the model would be asked and the atom would raise."""
+    problem = problem_of(4096, 40, 4096, Int8)
+    for bN in N_EXTENTS:
+        plan = plan_of(Config(64, bN, 1), problem, (True, True), ALIGNED, H200)
+        assert (plan is None) == (bN > 24 and bN % 16 > 0)
+    for n in range(8, 264, 8):
+        assert choose(problem_of(4096, n, 4096, Int8), ALIGNED) is not None
+    assert plan_of(Config(64, 40, 1), problem_of(4096, 40, 4096, Float8E4M3FN), (True, True), ALIGNED, H200)
+
+
+# ---- splits ----------------------------------------------------------------------------------------------------------
+
+
+def finished(bM, bN, split_k, consumers):
+    """The units of 8 columns by 64 rows that each CTA of a split finishes of a consumer's, as Sm90Split has them."""
+    units = bM // 64 // consumers * bN // 8
+    own = -(-units // split_k)
+    return [max(min(own, units - rank * own), 0) for rank in range(split_k)]
+
+
+def test_ctas_that_finish_other_parts_than_others_never_store_by_boxes():
+    """What they have no sums of would be written: found on a GPU with 64x24 among four, whose last CTA has no unit."""
+    assert finished(64, 24, 4, 1) == [1, 1, 1, 0]
+    boxes = dict.fromkeys("nm", 0)
+    problems = {c: problem_of(4096, 4096, 4096, BFloat16, c=c) for c in "nm"}
+    paired = problem_of(4096, 4096, 4096, TFloat32, a="m", c="m")
+    floats = problem_of(4096, 4096, 4096, BFloat16, out=Float32)
+    for consumers, blocks, bN, split_k in itertools.product((1, 2, 3), (1, 2, 4), N_EXTENTS, range(2, 9)):
+        bM = 64 * consumers * blocks
+        parts = finished(bM, bN, split_k, consumers)
+        for problem, rows in ((problems["n"], False), (problems["m"], False), (floats, False), (paired, True)):
+            found = stores_of(problem, bM, bN, split_k, consumers, 256, rows)
+            if len(set(parts)) > 1:
+                assert not set(found) & set(BY_BOXES), (bM, bN, split_k, consumers)
+            else:
+                boxes["m" if problem.c_strides[0] == 1 else "n"] += found[0] in BY_BOXES
+    assert min(boxes.values()) > 50  # of those that finish as much
+
+
+def test_a_plan_of_such_a_split_is_refused():
+    problem = problem_of(4096, 4096, 4096, BFloat16, c="m")
+    plan = plan_of(Config(64, 24, 1, split_k=4), problem, (True, True), ALIGNED, H200)
+    assert plan.store == "singles"
+    with pytest.raises(LayoutError, match="of 4 CTAs each finishes columns that are no boxes of 8"):
+        plan.replace(store="columns")
+
+
+# ---- compiled --------------------------------------------------------------------------------------------------------
+
+EPILOGUES = {
+    "plain": Epilogue(),
+    "beta": Epilogue(2.0, 0.5),
+    "bias": Epilogue(bias="m", bias_type=Float32, bias_stride=1),
+    "gelu": Epilogue(2.0, 0.5, "n", Float32, 1, "gelu"),
+}
+
+
+def largest():
+    """Of configurations with as many consumers, in clusters, splits or alone, that with the most sums of a thread."""
+    kinds = {}
+    for config in CONFIGS:
+        sharing = 1 if config.ping_pong else config.consumers
+        kind = config.consumers, config.ping_pong, config.cluster != (1, 1), config.split_k > 1
+        kinds.setdefault(kind, []).append((config.bM * config.bN // sharing, config.bN, config))
+    return [max(found)[-1] for found in kinds.values()]
+
+
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize("config", largest(), ids=str)
+def test_the_largest_compile_without_spills(compiler, config, epilogue):
+    """With tiles at the end that are whole, and that are not: then producers have more to count."""
+    whole = config.bM * config.cluster[0] * 8, config.bN * config.cluster[1] * 8
+    for m, n in (whole, (4104, 4104)):
+        problem = problem_of(m, n, 4096, BFloat16, epilogue=EPILOGUES[epilogue])
+        plan = plan_of(config, problem, (True, True), ALIGNED, H200)
+        program = plan.compile("sm_90a")
+        report = program.report[plan.name]
+        assert (report.spill_bytes, report.stack_bytes) == (0, 0)
+        assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
+
+
+@pytest.mark.parametrize(("cluster", "bN"), [((2, 1), 144), ((1, 2), 176), ((2, 1), 192)])
+def test_the_producer_beside_three_consumers_has_registers_enough(compiler, cluster, bN):
+    """With 32 of them it spilled where both sides are ragged."""
+    plan = plan_of(
+        Config(192, bN, 3, cluster=cluster), problem_of(4096, 4104, 4096, BFloat16), (True, True), ALIGNED, H200
+    )
+    assert plan.ragged == (True, True)
+    report = plan.compile("sm_90a").report[plan.name]
+    assert (report.spill_bytes, report.stack_bytes) == (0, 0)
