@@ -159,7 +159,8 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     alone = (table.cM * table.cN * table.split_k == 1) & (table.stream_k_ctas == 0) & (p.n <= table.bN)
     several = tiles >= 2 * facts.multiprocessors * table.resident
     left = (free - 8 - steps * table.bN * SPAN) // (table.bM * SPAN + 16)
-    holds = alone & several & (steps <= Sm90Configs.of(facts).held_steps) & (left >= np.minimum(stages, 3)) & (not p.batch)
+    few = steps <= Sm90Configs.of(facts).held_steps and not p.batch
+    holds = few & alone & several & (left >= np.minimum(stages, 3))
     return Cases(
         m=p.m, n=p.n, k=p.k, batches=p.batches, size=size, a_along_k=p.a_strides[1] == 1,
         b_along_k=p.b_strides[1] == 1, breaks_a=broken[0], breaks_b=broken[1],
