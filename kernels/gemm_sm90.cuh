@@ -54,8 +54,8 @@ struct GemmSm90 {
   static constexpr int kStageBytes = A::kStageBytes + (kHeldB > 0 ? 0 : B::kStageBytes);
   static constexpr int kSteps = kTileK * static_cast<int>(sizeof(typename A::T)) / 32;
   static constexpr bool kReallocates = kConsumers > 1 && kBlocks* kTileN > 128;
-  // Of three consumers those with A in registers need more than others. Their producer does with less, since they are in
-  // no cluster; in clusters with tiles that reach over both ends it spills with 32.
+  // Of three consumers those with A in registers need more than others. Their producer does with less, since they are
+  // in no cluster; in clusters with tiles that reach over both ends it spills with 32.
   static constexpr int kProducerRegisters = kConsumers < 3 ? 40 : A::kFromRegisters ? 32 : 56;
   static constexpr int kConsumerRegisters = kConsumers < 3 ? 232 : A::kFromRegisters ? 160 : 152;
   // The producer is one warp; only whole warpgroups may change their registers.
