@@ -151,20 +151,21 @@ def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Cou
 def plan_of(row: dict[str, Any]) -> Any:
     """The plan that was measured: unpickled, or made again where its class has changed but not its own description.
 
-    It is then the one that is chosen now, or one that it is chosen from. None of a kernel that has no plan.
+    It is then the one that is chosen now, one that it is chosen from, or what its text says. None of a kernel that has
+    no plan.
     """
     if row["text"] == str(None):
         return None
     try:
         return pickle.loads(base64.b64decode(row["plan"]))
     except Exception:
-        from ncu_plans import plan_cases
+        from ncu_plans import plan_cases, remade
 
         case = next((c for c in plan_cases() if c.name == row["name"]), None)
         plan = case.make("cpu").plan if case else None
         if plan is not None and str(plan) != row["text"]:  # it may still be among what is chosen from
             others = (x.plan for x in plan.why()) if hasattr(plan, "why") else ()
-            plan = next((x for x in others if str(x) == row["text"]), None)
+            plan = next((x for x in others if str(x) == row["text"]), None) or remade(plan, row["text"])
         if plan is None:
             raise ValueError("the plan is another one since then") from None
         return plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -161,6 +162,44 @@ def operands() -> Iterator[PlanCase]:
             return Made(plan, (*tensors, None), lambda: kernels.gemm(*tensors, plan=plan))
 
         yield PlanCase(f"operands, {m}x{n}x{k} bf16 B:{b} C:{c} {tile[0]}x{tile[1]} {cluster}", make)
+
+
+SM90_TEXT = re.compile(
+    r"sm90 gemm of .*?(?P<swapped>, swapped)?\n  tile +\((?P<bM>\d+),(?P<bN>\d+),\d+\), \(\d+,\d+\) tiles"
+    r"(?:, clusters of \((?P<cM>\d+),(?P<cN>\d+)\))?(?:, K split among (?P<split>\d+) CTAs)?, (?P<ctas>\d+) CTAs.*?"
+    r", (?P<consumers>\d+) consumers, (?P<way>[\w-]+):.*?TMA, (?P<stages>\d+) stages.*?\n  store +(?P<store>\w+)",
+    re.DOTALL,
+)
+
+
+def remade(chosen: Any, text: str) -> Any:
+    """The plan of gemm_sm90 that has this text, for the problem of one that is chosen today; None if there is none."""
+    from tilewright.devices import H200
+    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.gemm.sm90.choose import Config, plan_of
+    from tilewright.kernels.gemm.sm90.shared_operand import majors_of, smem_layout
+
+    found = SM90_TEXT.match(text)
+    if found is None or not isinstance(chosen, GemmSm90):
+        return None
+    cluster, split = (int(found["cM"] or 1), int(found["cN"] or 1)), int(found["split"] or 1)
+    bM, bN, ctas, stages = (int(found[name]) for name in ("bM", "bN", "ctas", "stages"))
+    resident, is_swapped = -(-ctas // H200.multiprocessors), found["swapped"] is not None
+    config = Config(
+        bM, bN, int(found["consumers"]), found["way"] == "ping-pong", cluster, split, resident if split == 1 else 1,
+        stages,
+    )  # fmt: skip
+    problem = chosen.problem if chosen.swapped == is_swapped else chosen.problem.swapped()
+    majors = majors_of(chosen.tiled_mma.op)
+    plan = plan_of(config, problem, majors if chosen.swapped == is_swapped else majors[::-1], (256,) * 3, H200)
+    if plan is None:
+        return None
+    a, b = (
+        smem_layout(problem.a_type, rows, plan.tiler_mnk[2], stages, major)
+        for rows, major in zip((bM, bN), majors_of(plan.tiled_mma.op), strict=True)
+    )
+    plan = plan.replace(stages=stages, smem_a=a, smem_b=b, store=found["store"], swapped=is_swapped, held_b=0)
+    return plan if str(plan) == text else None
 
 
 def plan_cases() -> list[PlanCase]:
