@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32
 from tilewright.devices import DEVICES, H200
-from tilewright.kernels.gemm.choose.choose import choose_gemm, expected, ranked
+from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole, expected, ranked
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.kernels.gemm.problem import problem_of
@@ -117,6 +117,6 @@ def test_a_larger_problem_is_predicted_to_take_longer(dtype):
     for facts in DEVICES.values():
         times = []
         for n in (256, 1024, 4096, 16384):
-            plan = choose_gemm(problem_of(n, n, n, dtype), (256, 256, 256), facts)
+            plan = choose_whole(problem_of(n, n, n, dtype), (256, 256, 256), facts)
             times.append(expected(plan, facts))
         assert times == sorted(set(times))

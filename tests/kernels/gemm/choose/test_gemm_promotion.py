@@ -97,7 +97,7 @@ def test_where_sums_are_promoted():
 
     def promotes(m, n, k, dtype, **options):
         plan = choose_gemm(problem_of(m, n, k, dtype, **options), (256,) * 3, H200)
-        return plan.promote > 0
+        return plan.kernel_plan.promote > 0
 
     for m, n, k, dtype in ((4096, 8, 4096, Float32), (1024, 1024, 4096, Float32), (64, 64, 1000, Float64)):
         assert promotes(m, n, k, dtype), (m, n, k, dtype)

@@ -108,8 +108,12 @@ def test_what_makes_columns_boxes():
     assert ways(problem_of(512, 511, 512, BFloat16, c="m"), split=4) == singles
 
 
+# Those that store C of 16 bits along M by boxes, which splits do only where all of their CTAs finish as much.
+BY_BOXES = [x for x in CONFIGS if planned(x, problem_of(4096, 4096, 4096, BFloat16, c="m")).store == "columns"]
+
+
 @pytest.mark.parametrize("epilogue", EPILOGUES)
-@pytest.mark.parametrize("config", [CHOSEN["8 columns"], CHOSEN["odd units"], *CONFIGS[1::9]], ids=str)
+@pytest.mark.parametrize("config", [CHOSEN["8 columns"], CHOSEN["odd units"], *BY_BOXES[1::9]], ids=str)
 def test_columns_compile_without_spills(compiler, config, epilogue):
     plan = planned(config, problem_of(4096, 4096, 4096, BFloat16, c="m", epilogue=EPILOGUES[epilogue]))
     assert plan.store == "columns"
