@@ -14,8 +14,6 @@ from tilewright.analysis.totals.totals import WARP, Tally
 from tilewright.kernels.gemm.sm90.conditions import run_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tilewright.analysis.totals.totals import Booleans, Integers
     from tilewright.kernels.gemm.accesses import Launch
     from tilewright.kernels.gemm.sm90.build import GemmSm90
@@ -83,29 +81,30 @@ class Run:
         """The same, in a line."""
         return self.residue + self.begin + row * self.pitch + q
 
-    def turns(self, lanes: int) -> Iterator[Integers]:
-        """The row of each lane, of so many for a row, in the order of the requests."""
-        for first in range(0, WARP_ROWS, WARP // lanes):
-            yield self.firsts + first + np.arange(WARP) // lanes
+    def turns(self, lanes: int, firsts: Integers | None = None) -> Integers:
+        """(requests, 32): the row of each lane, of so many for a row, of the warps with these first rows, or of all."""
+        first = np.arange(0, WARP_ROWS, WARP // lanes)[:, None, None]
+        rows: Integers = (self.firsts if firsts is None else firsts) + first + np.arange(WARP) // lanes
+        return rows.reshape(-1, WARP)
 
-    def whole_words(self, line: int) -> Iterator[tuple[Integers, Integers, Booleans]]:
-        """For each request of a line: the lanes' rows, their bytes there, and which of them write."""
+    def whole_words(self, line: int) -> tuple[Integers, Integers, Booleans]:
+        """Of the requests of a line: the lanes' rows, their bytes there, and which of them write."""
         rows = self.firsts + np.arange(WARP_ROWS)
         ends = self.address(rows, 0) % LINE + self.bytes
         there = line * LINE < self.bytes
         reach = there | ((rows < self.rows) & (ends >= line * LINE + WORD)).any(axis=1)
-        for row in (rows[reach] for rows in self.turns(8)):
-            q = line * LINE - self.address(row, 0) % LINE + np.arange(WARP) % 8 * WORD
-            yield row, q, (row < self.rows) & (q >= 0) & (q + WORD <= self.bytes)
+        row = self.turns(8, self.firsts[reach])
+        q = line * LINE - self.address(row, 0) % LINE + np.arange(WARP) % 8 * WORD
+        return row, q, (row < self.rows) & (q >= 0) & (q + WORD <= self.bytes)
 
-    def ends(self, size: int, is_last: bool) -> Iterator[tuple[Integers, Integers, Booleans]]:
+    def ends(self, size: int, is_last: bool) -> tuple[Integers, Integers, Booleans]:
         """The same of single elements before the first whole word, or behind the last one."""
         lanes = WORD // size
-        for row in self.turns(lanes):
-            first = np.minimum(-self.address(row, 0) % WORD, self.bytes)
-            last = first + (self.bytes - first) // WORD * WORD
-            q = (last if is_last else 0) + np.arange(WARP) % lanes * size
-            yield row, q, (row < self.rows) & (q < (self.bytes if is_last else first))
+        row = self.turns(lanes)
+        first = np.minimum(-self.address(row, 0) % WORD, self.bytes)
+        last = first + (self.bytes - first) // WORD * WORD
+        q = (last if is_last else 0) + np.arange(WARP) % lanes * size
+        return row, q, (row < self.rows) & (q < (self.bytes if is_last else first))
 
 
 def lines_of_c(plan: GemmSm90, launch: Launch, compute_bytes: int) -> list[Tally]:
@@ -137,34 +136,34 @@ def _count(counted: Counted, run: Run, residues: dict[int, int], column: int, wi
             _fill(counted, run, units, column + i * counted.columns, i % 2 * BOX, inside)
             if i == 0:
                 _end(counted, run, False, residues, inside)
-        for row, q, active in run.whole_words(i):
-            everyone = np.ones(active.shape, bool)
-            for byte in (q, q + WORD - 1):
-                counted.take.add(place(row % BLOCK_ROWS, byte // WORD * WORD), everyone, inside)
-            counted.store.add(run.at(row, q), active, residues)
+        row, q, active = run.whole_words(i)
+        everyone = np.ones(active.shape, bool)
+        for byte in (q, q + WORD - 1):
+            counted.take.add(place(row % BLOCK_ROWS, byte // WORD * WORD), everyone, inside)
+        counted.store.add(run.at(row, q), active, residues)
     _end(counted, run, True, residues, inside)
 
 
 def _end(counted: Counted, run: Run, is_last: bool, residues: dict[int, int], inside: dict[int, int]) -> None:
-    for row, q, active in run.ends(counted.size, is_last):
-        counted.take_edges.add(place(row % BLOCK_ROWS, q), active, inside)
-        counted.store_edges.add(run.at(row, q), active, residues)
+    row, q, active = run.ends(counted.size, is_last)
+    counted.take_edges.add(place(row % BLOCK_ROWS, q), active, inside)
+    counted.store_edges.add(run.at(row, q), active, residues)
 
 
 def _bring(counted: Counted, run: Run, box: int, residues: dict[int, int], inside: dict[int, int]) -> None:
     """C, before it is added: two words of a lane, or where they do not lie in the row, its elements."""
     q = box * LINE + np.arange(WARP) % 8 * WORD
-    for row in run.turns(8):
-        gap = run.address(row, q) % WORD
-        whole = (row < run.rows) & (q >= gap) & (q - gap + np.where(gap == 0, WORD, 2 * WORD) <= run.bytes)
-        to = place(row % BLOCK_ROWS, q)
-        for more in (0, np.where(gap == 0, 0, WORD)):
-            counted.load.add(run.at(row, q - gap + more), whole, residues)
-        counted.put.add(to, whole, inside)
-        for j in range(0, WORD, counted.size):
-            single = ~whole & (row < run.rows) & (q + j < run.bytes)
-            counted.load_edges.add(run.at(row, q + j), single, residues)
-            counted.put_edges.add(to + j, single, inside)
+    row = run.turns(8)
+    gap = run.address(row, q) % WORD
+    whole = (row < run.rows) & (q >= gap) & (q - gap + np.where(gap == 0, WORD, 2 * WORD) <= run.bytes)
+    to = place(row % BLOCK_ROWS, q)
+    for more in (0, np.where(gap == 0, 0, WORD)):
+        counted.load.add(run.at(row, q - gap + more), whole, residues)
+    counted.put.add(to, whole, inside)
+    for j in range(0, WORD, counted.size):
+        single = ~whole & (row < run.rows) & (q + j < run.bytes)
+        counted.load_edges.add(run.at(row, q + j), single, residues)
+        counted.put_edges.add(to + j, single, inside)
 
 
 def _fill(counted: Counted, run: Run, units: int, column: int, box: int, inside: dict[int, int]) -> None:
