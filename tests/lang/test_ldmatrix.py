@@ -95,8 +95,9 @@ FILL_A = "cute.copy(copy, copy.partition_S(cute.local_tile(mA"
     ("defect", "kind", "text", "words"),
     [
         ("no wait", "not landed", LOAD_A, "reads what an asynchronous copy writes, before a wait"),
-        ("no barrier before", "race", LOAD_A, "reads what another one writes, and no "),
-        ("no barrier behind", "race", FILL_A, "writes what another one reads, and no "),
+        # Of two accesses the later one is told, whichever that is between two warps that nothing orders.
+        ("no barrier before", "race", LOAD_A, "what another one .*, and no barrier is between"),
+        ("no barrier behind", "race", FILL_A, "what another one .*, and no barrier is between"),
         ("divergent ldmatrix", "lane", LOAD_B, "ldmatrix is executed by the 32 lanes of a warp"),
         ("divergent mma", "lane", "cute.gemm(tiled_mma, rC, rA, rB, rC)", "mma.sync is executed by the 32 lanes"),
     ],
@@ -107,7 +108,7 @@ def test_planted_defects_are_found_on_their_line(defect, kind, text, words, seed
         staged(defect, seed=seed)
     there = [x for x in error.value.findings if x.kind == kind and is_told(x, text)]
     assert there, str(error.value)
-    assert any(words in x.message for x in there), [x.message for x in there]
+    assert any(re.search(words, x.message) for x in there), [x.message for x in there]
 
 
 def is_told(finding, text):
