@@ -96,8 +96,8 @@ FILL_A = "cute.copy(copy, copy.partition_S(cute.local_tile(mA"
     [
         ("no wait", "not landed", LOAD_A, "reads what an asynchronous copy writes, before a wait"),
         # Of two accesses the later one is told, whichever that is between two warps that nothing orders.
-        ("no barrier before", "race", LOAD_A, "what another one .*, and no barrier is between"),
-        ("no barrier behind", "race", FILL_A, "what another one .*, and no barrier is between"),
+        ("no barrier before", "race", LOAD_A, "what another one (writes|reads), and no barrier is between"),
+        ("no barrier behind", "race", FILL_A, "what another one (writes|reads), and no barrier is between"),
         ("divergent ldmatrix", "lane", LOAD_B, "ldmatrix is executed by the 32 lanes of a warp"),
         ("divergent mma", "lane", "cute.gemm(tiled_mma, rC, rA, rB, rC)", "mma.sync is executed by the 32 lanes"),
     ],
