@@ -106,12 +106,10 @@ class Cost(NamedTuple):
 
 
 def _longest(terms: tuple[Any, ...]) -> Any:
-    """The longest, of numbers or element by element of arrays."""
+    """The longest, of numbers or element by element of arrays, without NumPy, which is not loaded yet."""
     if all(isinstance(term, float) for term in terms):
         return max(terms)
-    import numpy as np
-
-    return functools.reduce(np.maximum, terms)
+    return functools.reduce(lambda x, y: (x + y + abs(x - y)) / 2, terms)
 
 
 EQUAL = 20  # what takes less by this part of the time, or not even that, takes as long

@@ -15,8 +15,8 @@ from tilewright.analysis.boxes import LEAST, SECTOR, Lines, least_of
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals.totals import WARP, Mode, Tally, groups
 from tilewright.kernels.gemm.accesses import Lanes, Launch, by_warps, gemm_accesses
-from tilewright.kernels.gemm.sm90.build import BY_BOXES
 from tilewright.kernels.gemm.sm90.lines import lines_of_c
+from tilewright.kernels.gemm.sm90.stores import BY_BOXES
 from tilewright.kernels.gemm.sm90.tables import fragments_of, sum_coordinates
 
 if TYPE_CHECKING:

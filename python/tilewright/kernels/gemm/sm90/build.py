@@ -20,6 +20,7 @@ from tilewright.kernels.gemm.sm90.shared_operand import (
     shared_operand,
     smem_layout,
 )
+from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES, box_columns
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 WORDS = 6  # of the kernel's parameter, before those of the batch modes
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
-STORES = ("singles", "pairs", "boxes", "columns", "lines")  # as in kernels/tilewright/sm90_store.cuh
-BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 # Those in kernels/tilewright/wgmma.cuh.
 N_EXTENTS = (*range(8, 177, 8), *range(192, 257, 16))
 
@@ -151,8 +150,6 @@ class GemmSm90(GemmPlan):
     @property
     def box_columns(self) -> int:
         """Columns of C in a box that is stored."""
-        from tilewright.kernels.gemm.sm90.conditions import box_columns
-
         bM, bN, _ = self.tiler_mnk
         return box_columns(self.problem.c_type.bits, bM, bN, self.split_k, self.sharing, self.store)
 
@@ -189,9 +186,7 @@ class GemmSm90(GemmPlan):
 
     def _without_held(self, problem: GemmProblem) -> GemmSm90:
         """The plan for other sizes, with B in the stages where it cannot stay; then there is room for fewer of them."""
-        from tilewright.kernels.gemm.sm90.conditions import not_held
-
-        if not_held(self, problem) is None:
+        if self.not_held(problem) is None:
             return self.replace(problem=problem)
         (bM, bN, bK), p, majors = self.tiler_mnk, problem, majors_of(self.tiled_mma.op)
         a, b = (x.stage_bytes for x in self.operands())
@@ -200,6 +195,19 @@ class GemmSm90(GemmPlan):
             problem=p, held_b=0, stages=stages, smem_a=smem_layout(p.a_type, bM, bK, stages, majors[0]),
             smem_b=smem_layout(p.b_type, bN, bK, stages, majors[1]),
         )  # fmt: skip
+
+    def not_held(self, problem: GemmProblem) -> str | None:
+        """Why CTAs cannot hold the B of a problem for all of their tiles; None if they can."""
+        p, steps = problem, -(-problem.k // self.tiler_mnk[2])
+        if steps > self.held_b:
+            return f"held_b is {self.held_b}, but B has {steps} steps along K; use held_b=0, or as many"
+        if self.cluster > 1 or self.stream_k_ctas or p.batch or p.n > self.tiler_mnk[1]:
+            return (
+                f"held_b is {self.held_b}, but B stays only for CTAs that go alone, with whole tiles of one matrix that "
+                f"is one tile wide; these are clusters of {self.cluster}, {self.stream_k_ctas} CTAs that share tiles, "
+                f"batches {text(p.batch)} and {p.n} columns; use held_b=0"
+            )
+        return None
 
     @property
     def stream_k_tiles(self) -> int:

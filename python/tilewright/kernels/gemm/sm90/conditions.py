@@ -10,6 +10,7 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes
+from tilewright.kernels.gemm.sm90.stores import BY_BOXES, box_columns, own_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ MOST = 1 << 31  # coordinates of boxes have 32 bits
 def require_fields(plan: GemmSm90) -> None:
     """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
     from tilewright.cute.atoms.mma_warpgroup import OperandSource, WarpgroupMmaOp
-    from tilewright.kernels.gemm.sm90.build import BY_BOXES, MAX_CLUSTER, N_EXTENTS
+    from tilewright.kernels.gemm.sm90.build import MAX_CLUSTER, N_EXTENTS
 
     def refuse(what: str) -> None:
         raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")
@@ -87,7 +88,7 @@ def require_fields(plan: GemmSm90) -> None:
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     if plan.stream_k_ctas:
         _require_stream_k(plan, refuse)
-    unheld = plan.held_b and not_held(plan, p)
+    unheld = plan.held_b and plan.not_held(p)
     if unheld:
         refuse(unheld)
     if p.whole_k and (
@@ -146,20 +147,6 @@ def require_fields(plan: GemmSm90) -> None:
             refuse(f"{name} {layout} has {found} stages, but the plan {stages}; give it with as many")
 
 
-def not_held(plan: GemmSm90, problem: GemmProblem) -> str | None:
-    """Why CTAs do not have the same B of a problem for all of their tiles, or more of it than they hold; None if so."""
-    p, steps = problem, -(-problem.k // plan.tiler_mnk[2])
-    if steps > plan.held_b:
-        return f"held_b is {plan.held_b}, but B has {steps} steps along K; use held_b=0, or as many"
-    if plan.cluster > 1 or plan.stream_k_ctas or p.batch or p.n > plan.tiler_mnk[1]:
-        return (
-            f"held_b is {plan.held_b}, but B stays only for CTAs that go alone, with whole tiles of one matrix that is "
-            f"one tile wide; these are clusters of {plan.cluster}, {plan.stream_k_ctas} CTAs that share tiles, batches "
-            f"{text(p.batch)} and {p.n} columns; use held_b=0"
-        )
-    return None
-
-
 def _require_stream_k(plan: GemmSm90, refuse: Callable[[str], None]) -> None:
     """Where tiles cannot be shared along K."""
     ctas = plan.stream_k_ctas
@@ -207,8 +194,6 @@ def too_many_sums(
 
     Law: within the limits the compiler spills nothing, whatever the epilogue is.
     """
-    from tilewright.kernels.gemm.sm90.build import BY_BOXES
-
     e, blocks, alone = problem.epilogue, bM // ATOM_ROWS // warpgroups, warpgroups == 1 and not ping_pong
     if store in BY_BOXES:
         is_light = e.activation in LIGHT or (store == "columns" and stream_k_ctas == 0)
@@ -229,34 +214,16 @@ def too_many_sums(
     )
 
 
-def _own_units(bM: int, bN: int, split_k: int, consumers: int) -> int:
-    """Of a split, the units of 8 columns by 64 rows that a CTA finishes of each consumer's part of the tile."""
-    return -(-(bM * bN // (64 * 8 * consumers)) // split_k)
-
-
 def received_bytes(bM: int, bN: int, split_k: int, consumers: int) -> int:
     """Of a split, the sums that a CTA gets from the others."""
-    return (split_k - 1) * consumers * _own_units(bM, bN, split_k, consumers) * 64 * 8 * 4
-
-
-def box_columns(bits: int, bM: int, bN: int, split_k: int, consumers: int, store: str) -> int:
-    """The columns of a box of C of elements of so many bits: see kernels/tilewright/sm90_box.cuh.
-
-    >>> [box_columns(16, 128, bN, 1, 2, "columns") for bN in (8, 40, 144, 256)]
-    [8, 40, 48, 64]
-    """
-    most = SPAN * 8 // bits
-    if store != "columns" or bits != 16:
-        return most
-    units = min(bN // 8, _own_units(bM, bN, split_k, consumers))
-    return 8 * next(count for count in range(most // 8, 0, -1) if units % count == 0)
+    return (split_k - 1) * consumers * own_units(bM, bN, split_k, consumers) * 64 * 8 * 4
 
 
 def _finishes_boxes(bM: int, bN: int, split_k: int, consumers: int, columns: int) -> bool:
     """Whether what each CTA of a split finishes are whole boxes of C, of 64 rows."""
     if split_k == 1:
         return bN % columns == 0
-    own = 8 * _own_units(bM, bN, split_k, consumers)
+    own = 8 * own_units(bM, bN, split_k, consumers)
     return bN % own == 0 and own % columns == 0 and bM * bN == 64 * own * consumers * split_k
 
 
@@ -288,7 +255,7 @@ def run_columns(bM: int, bN: int, split_k: int, consumers: int) -> int:
     """The columns of a row of C that a consumer finishes at a time; 0 where it finishes parts of them."""
     if split_k == 1:
         return bN
-    own, units = _own_units(bM, bN, split_k, consumers), bN // 8
+    own, units = own_units(bM, bN, split_k, consumers), bN // 8
     return 8 * min(own, units) if own % units == 0 or units % own == 0 else 0
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.build import STORES
 from tilewright.kernels.gemm.sm90.cases import Cases, Config, Sm90Configs, cases_of
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
+from tilewright.kernels.gemm.sm90.stores import STORES
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.kernels.gemm.sm90.build import BY_BOXES, STORES
+from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.sm90.cases import Cases
