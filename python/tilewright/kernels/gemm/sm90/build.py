@@ -204,8 +204,8 @@ class GemmSm90(GemmPlan):
         if self.cluster > 1 or self.stream_k_ctas or p.batch or p.n > self.tiler_mnk[1]:
             return (
                 f"held_b is {self.held_b}, but B stays only for CTAs that go alone, with whole tiles of one matrix "
-                f"that is one tile wide; these are clusters of {self.cluster}, {self.stream_k_ctas} CTAs that share tiles, "
-                f"batches {text(p.batch)} and {p.n} columns; use held_b=0"
+                f"that is one tile wide; these are clusters of {self.cluster}, {self.stream_k_ctas} CTAs that share "
+                f"tiles, batches {text(p.batch)} and {p.n} columns; use held_b=0"
             )
         return None
 
