@@ -142,7 +142,7 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     broken = breaks(p.a_strides, p), breaks(p.b_strides, p)
     steps = -(-p.k * size // SPAN)
     store = table.stores(p, alignment)
-    count = np.where(store == LINES, 2, np.where(_by_boxes(store), table.buffers, 0))
+    count = np.where(store == LINES, 2, np.where(stored_by(store, BY_BOXES), table.buffers, 0))
     whole = SPAN * 8 // p.c_type.bits  # columns of a box along N
     across = table.columns if p.c_type.bits == 16 else whole  # the same along M
     box = SPAN * np.where(store == COLUMNS, across * p.c_type.bits // 16, ATOM_ROWS)
@@ -207,8 +207,9 @@ class _Table:
 _table = functools.lru_cache(_Table)
 
 
-def _by_boxes(store: Any) -> Any:
-    return np.isin(store, [STORES.index(x) for x in BY_BOXES])
+def stored_by(store: Any, names: Sequence[str]) -> Any:
+    """Which of these indices in STORES are those of names."""
+    return np.isin(store, [STORES.index(x) for x in names])
 
 
 def _kind_of_c(problem: GemmProblem, alignment: int) -> tuple[Any, ...]:

@@ -14,10 +14,9 @@ import numpy as np
 
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
-from tilewright.kernels.gemm.sm90.cases import Cases, Config, Sm90Configs, cases_of
+from tilewright.kernels.gemm.sm90.cases import Cases, Config, Sm90Configs, cases_of, stored_by
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
-from tilewright.kernels.gemm.sm90.stores import STORES
 from tilewright.kernels.gemm.stream_k import StreamK
 
 if TYPE_CHECKING:
@@ -105,7 +104,8 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     streamed = np.where(rounded_n <= few * x.cN, x.bM / x.cN, 0) + np.where(rounded_m <= few * x.cM, comes / x.cM, 0)
     late = model.latency / (together * (np.clip(x.stages, 2, model.outstanding) - model.kept))
     stored = store_clocks(x, model.store) + x.boxes * model.box
-    start = model.fill + np.where(x.cM * x.cN > 1, model.cluster, 0) + np.where(_is_direct(x), model.direct, 0)
+    is_direct = stored_by(x.store, ("pairs", "singles"))
+    start = model.fill + np.where(x.cM * x.cN > 1, model.cluster, 0) + np.where(is_direct, model.direct, 0)
     is_split = x.split_k > 1  # nothing of the next tile is fetched before the sums are exchanged
     start = np.where(is_split, start * waves, start)
     exchange = np.where(is_split, model.split + 4 * x.bM * x.bN / model.exchange, 0)
@@ -149,10 +149,6 @@ def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
         lines = np.maximum(rows * np.minimum(x.k * x.size, model.lead * SPAN) / SPAN, 1)
         found.append(requests / (model.hot * lines))
     return np.maximum(found[0], np.where(x.held > 0, 0, found[1]))
-
-
-def _is_direct(cases: Cases) -> Any:
-    return np.isin(cases.store, [STORES.index(name) for name in ("pairs", "singles")])
 
 
 def _shared_tiles(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.kernels.gemm.sm90.cases import stored_by
 from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def store_clocks(cases: Cases, rate: float) -> Any:
     reach = np.where(x.along_m | in_pairs, 8 * size, 7 * size)
     crossing = np.where(x.pitch % (8 * size) != 0, (reach - width) / SECTOR, 0)
     directly = elements * size / width / WARP * pieces * (1 + crossing) * SECTOR / rate
-    by_boxes = np.isin(x.store, [STORES.index(name) for name in BY_BOXES])
+    by_boxes = stored_by(x.store, BY_BOXES)
     by_lines = np.where(x.store == STORES.index("lines"), _by_lines(x, rate), directly)
     return np.where(by_boxes, elements * size / rate, by_lines)
 
