@@ -80,7 +80,7 @@ struct BulkCopy {
   Warp* warp = nullptr;
   uint32_t lane = 0;
   std::vector<BulkPiece> pieces;
-  uint32_t event = 0;  // of the shadow
+  uint32_t event = 0, added = 0;  // of the shadow: of all, but of a reduction's changes in global memory
   // To shared memory: of which CTAs, and the mbarrier in each that counts the bytes.
   std::vector<Cta*> targets;
   uint32_t barrier = 0;

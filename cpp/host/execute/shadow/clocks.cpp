@@ -70,6 +70,13 @@ uint32_t Clocks::event(const Warp& warp, const Instruction& instruction, bool is
   return static_cast<uint32_t>(events_.size() - 1);
 }
 
+uint32_t Clocks::another(const Warp& warp, const Instruction& instruction, bool is_atomic) {
+  last_ = nullptr;
+  const uint32_t number = event(warp, instruction, is_atomic);
+  last_ = nullptr;
+  return number;
+}
+
 uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes) {
   events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false,
                      static_cast<uint8_t>(lane), bytes, false, false, 0, first});

@@ -103,6 +103,8 @@ class Clocks {
 
   // The number of what the warp does now; the same one for all rows of an instruction.
   uint32_t event(const Warp& warp, const Instruction& instruction, bool is_atomic);
+  // A number of its own for a part of what the warp does now.
+  uint32_t another(const Warp& warp, const Instruction& instruction, bool is_atomic);
   // The number of a run, which is an event of its own.
   uint32_t run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes);
   // The number of what an asynchronous copy did: by `warp` of a CTA, or by an agent of it.
@@ -114,6 +116,7 @@ class Clocks {
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
   void note_store(uint32_t event) { events_[event].is_store = true; }
+  void note_atomic(uint32_t event) { events_[event].is_atomic = true; }
   void note_looked(uint32_t event) { events_[event].has_looked = true; }
   void set_wgmma(uint32_t event) { events_[event].is_wgmma = true; }
 

@@ -52,6 +52,7 @@ bool Shadow::look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barri
   global.parameter = -1;
   global.name.clear();
   bool is_right = true;
+  copy.added = copy.event;
   if (is_load && of != nullptr) {
     // The mbarrier was made by the generic proxy.
     const Record init = of->memory->mbarriers[copy.barrier].init;
@@ -74,20 +75,18 @@ bool Shadow::look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barri
     }
     return is_right;
   }
+  for (const BulkPiece& piece : copy.pieces) {
+    is_right = (is_load || touch_bytes(warp, i, *copy.access, warp.cta, Use::kProxyRead, piece.shared, piece.bytes,
+                                       copy.lane, copy.event)) &&
+               is_right;
+  }
+  // Reductions of one place are in any order, but not with what else is done there.
+  const bool is_reduction = !is_load && !warp.code->memory[i.side].text.empty();
+  if (is_reduction) copy.added = clocks_.another(warp, i, true);
+  const Use use = is_load ? Use::kProxyRead : is_reduction ? Use::kProxyAtomic : Use::kProxyWrite;
   for (BulkPiece& piece : copy.pieces) {
-    if (!is_load) {
-      is_right = touch_bytes(warp, i, *copy.access, warp.cta, Use::kProxyRead, piece.shared, piece.bytes, copy.lane,
-                             copy.event) &&
-                 is_right;
-    }
     if (piece.global == 0) continue;
-    const Use use = is_load ? Use::kProxyRead : Use::kProxyWrite;
-    // Reductions of one place are in any order.
-    if (!is_load && !warp.code->memory[i.side].text.empty()) {
-      if (!global_place(warp, i, global, use, piece.global, piece.bytes, copy.lane)) piece.global = 0;
-      continue;
-    }
-    if (touch_bytes(warp, i, global, nullptr, use, piece.global, piece.bytes, copy.lane, copy.event)) continue;
+    if (touch_bytes(warp, i, global, nullptr, use, piece.global, piece.bytes, copy.lane, copy.added)) continue;
     is_right = false;
     piece.global = 0;
   }
@@ -202,7 +201,9 @@ void Shadow::land_store(const BulkCopy& copy, const Instruction& wait, bool is_r
   if (clocks_.is_full()) make_room();
   const uint32_t event = clocks_.landing(nullptr, warp.cta->linear, static_cast<uint16_t>(warp.index), warp,
                                          copy.instruction->place, true);
-  const Record before = record_of(copy.event, copy.lane) | kUnderWay, after = record_of(event, copy.lane);
+  if (copy.added != copy.event && !is_read) clocks_.note_atomic(event);
+  const Record before = record_of(is_read ? copy.event : copy.added, copy.lane) | kUnderWay;
+  const Record after = record_of(event, copy.lane);
   (void)wait;
   each_cell(copy, is_read ? warp.cta->memory->shared.get() : nullptr, [&](Record& record) {
     if (record == before) record = after;

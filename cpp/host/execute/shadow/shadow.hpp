@@ -13,9 +13,10 @@
 namespace tilewright::execute {
 
 // Copies in bulk and operands of wgmma belong to the asynchronous proxy.
-enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite, kProxyRead, kProxyWrite };
+enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite, kProxyRead, kProxyWrite, kProxyAtomic };
 inline bool is_read(Use use) { return use == Use::kRead || use == Use::kAsyncRead || use == Use::kProxyRead; }
-inline bool is_of_proxy(Use use) { return use == Use::kProxyRead || use == Use::kProxyWrite; }
+inline bool is_of_proxy(Use use) { return use >= Use::kProxyRead; }
+inline bool is_atomic(Use use) { return use == Use::kAtomic || use == Use::kProxyAtomic; }
 
 // Zeros, of which only those that are touched take memory.
 struct Free {

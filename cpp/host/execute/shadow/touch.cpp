@@ -12,7 +12,7 @@ using program::Space;
 
 namespace {
 
-const char* verb_of(Use use) { return is_read(use) ? "reads" : use == Use::kAtomic ? "changes atomically" : "writes"; }
+const char* verb_of(Use use) { return is_read(use) ? "reads" : is_atomic(use) ? "changes atomically" : "writes"; }
 // Who does it, at an instruction.
 const char* agent_of(const Warp& warp, const Instruction& instruction, Use use) {
   if (!is_of_proxy(use)) return "thread ";
@@ -116,18 +116,19 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
       continue;
     }
     if (step != Step::kRecord && !is_written_open && lacks_proxy_fence(written)) fence(written);
-    const bool both_atomic = use == Use::kAtomic && clocks_[written].is_atomic;
+    const bool both_atomic = is_atomic(use) && clocks_[written].is_atomic;
     if (is_written_open && !both_atomic) race(written, true);
     const bool is_first_open = is_open(first);
     if (is_first_open) race(first, false);
-    if (is_second_open && !is_second_seen && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
+    if (is_second_open && !is_second_seen && !(is_atomic(use) && is_second_atomic)) race(second, false);
     if (step == Step::kLook) continue;
-    if (use == Use::kAtomic && is_shared && written == 0) undefined |= Mask{1} << lane;
-    cells.write[g] = use == Use::kAsyncWrite || use == Use::kProxyWrite ? mine | kUnderWay : mine;
+    if (is_atomic(use) && is_shared && written == 0) undefined |= Mask{1} << lane;
+    const bool is_under_way = use == Use::kAsyncWrite || use == Use::kProxyWrite || use == Use::kProxyAtomic;
+    cells.write[g] = is_under_way ? mine | kUnderWay : mine;
     if (use == Use::kWrite && is_shared && (undefined >> lane & 1) != 0) cells.write[g] = 0;
     // Another atomic in no order with this one does not race with it, but may with what was done before: what was read
     // since it was written, or else what wrote it.
-    if (use != Use::kAtomic || is_first_open || (is_written_open && !both_atomic)) {
+    if (!is_atomic(use) || is_first_open || (is_written_open && !both_atomic)) {
       cells.read[g] = 0;
     } else if (first == 0 && !both_atomic) {
       cells.read[g] = written;
