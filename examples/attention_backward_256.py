@@ -3,9 +3,9 @@
 What to learn: the sums dK and dV of 64 keys and D 256 fill half of the registers of a multiprocessor. So three
 warpgroups have a product each that stays in registers, and hand on what the others need:
 
-    dV += P^T dO    with P = exp(scale S - L), S = Q K^T, hands P on in fp32: a thread's numbers to the same thread
+    dV += P^T dO    with P = exp(scale S - L), S = Q K^T, hands P on: a thread's numbers to the same thread
     dK += dS^T Q    with dS = P (dP - delta), dP = dO V^T, hands dS on in 16 bits
-    dQ  = dS K      in quarters, which it adds to the sums in global memory
+    dQ  = dS K      in quarters, which TMA adds to the sums in global memory
 
 The first two are one loop: the next scores are begun beside the sums with these, so that the tensor cores always have
 something to do. Their scores are transposed, as in attention_backward, whose other parts this program shares.
@@ -22,8 +22,9 @@ from tilewright.examples.attention.backward_blocks import QUERIES, Blocks, Order
 from tilewright.examples.attention.backward_fetch import Fetched, layouts, loads, product
 from tilewright.examples.attention.backward_operands import argument, compare, operands, workspace_tiles
 from tilewright.examples.attention.backward_rows import LOG2_E, RowNumbers, fours, prepare_kernel, store
-from tilewright.examples.attention.pair_warps import add, finish_kernel, load, of_thread, publish, watch
-from tilewright.examples.attention.pairs import CHUNK, CTAS, DEPTH, KEYS, NUMBERS, PARTS, STAGES, TURNS, added_by, place
+from tilewright.examples.attention.pair_sums import Sums, adding
+from tilewright.examples.attention.pair_warps import finish_kernel, load, publish, watch
+from tilewright.examples.attention.pairs import CHUNK, CTAS, DEPTH, KEYS, NUMBERS, ROW, STAGES, TURNS, handed_on, place
 from tilewright.examples.attention.stages import PRODUCER, filled, handed, visit
 
 import tilewright as cutlass
@@ -33,7 +34,7 @@ from tilewright.utils.accumulators import as_operand_a, rows_and_columns
 from tilewright.utils.shared_matrices import transposed
 
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
-KEPT = 2  # stages of dS
+KEPT = 1  # stages of dS
 REGISTERS = 216, 208, 64, 24  # of a thread that has dV, that has dK, that has dQ, and of the others
 K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
 RMEM = warpgroup.OperandSource.RMEM
@@ -42,11 +43,11 @@ RMEM = warpgroup.OperandSource.RMEM
 @cute.kernel
 def backward_kernel(
     load_Q: cute.CopyAtom, gQ: cute.Tensor, load_dO: cute.CopyAtom, gdO: cute.Tensor, load_K: cute.CopyAtom,
-    gK: cute.Tensor, load_V: cute.CopyAtom, gV: cute.Tensor, mRows: cute.Tensor, mSums: cute.Tensor,
-    mTurns: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor, mdK: cute.Tensor, mdV: cute.Tensor, scale: cutlass.Float32,
-    left, right, starts_q, starts_k, order: Order, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout,
-    sdS_layout: cute.ComposedLayout, mma_S: cute.TiledMma, mma_dV: cute.TiledMma, mma_dQ: cute.TiledMma,
-    is_ordered: cutlass.Constexpr,
+    gK: cute.Tensor, load_V: cute.CopyAtom, gV: cute.Tensor, mRows: cute.Tensor, put_dQ: cute.CopyAtom,
+    add_dQ: cute.CopyAtom, gSums: cute.Tensor, mTurns: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor, mdK: cute.Tensor,
+    mdV: cute.Tensor, scale: cutlass.Float32, left, right, starts_q, starts_k, order: Order,
+    sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sdS_layout: cute.ComposedLayout,
+    mma_S: cute.TiledMma, mma_dV: cute.TiledMma, mma_dQ: cute.TiledMma, is_ordered: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -60,7 +61,9 @@ def backward_kernel(
     sdS = storage.allocate_tensor(dtype, sdS_layout, 1024)
     # A thread's vectors lie beside its neighbours', so no banks conflict.
     sP = cute.make_layout((4, NUMBERS // 4, 128), stride=(1, 512, 4))
-    sP = storage.allocate_tensor(cutlass.Float32, sP, 128)
+    weights, _, rows = handed_on(dtype)
+    sP = storage.allocate_tensor(weights, sP, 128)
+    sSums = storage.allocate_tensor(cutlass.Float32, cute.make_layout((rows * ROW, 4)), 128)
     sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
     sNumber = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1))
 
@@ -112,7 +115,8 @@ def backward_kernel(
             roles.keys((sV, loads_V), (sdO, loads_dO), (sQ, loads_Q), mdK, scale)
         elif warp_idx < 12:
             cute.arch.setmaxregister_decrease(REGISTERS[2])
-            roles.queries((sK, loads_K), turns, adds, mSums)
+            sums = Sums(work, rank, turns, adds, put_dQ, add_dQ, gSums, sSums, warp_idx % 4)
+            roles.queries((sK, loads_K), sums)
         else:
             cute.arch.setmaxregister_decrease(REGISTERS[3])
             if warp_idx == 12:
@@ -122,9 +126,8 @@ def backward_kernel(
             if cutlass.const_expr(is_ordered):
                 if warp_idx == 13:
                     watch(work, rank, turns, mTurns)
-                for part in cutlass.range_constexpr(PARTS):
-                    if warp_idx == 14 + part:
-                        publish(work, rank, adds, mTurns, part)
+                if warp_idx == 14:
+                    publish(work, rank, adds, mTurns)
     # The other block may still fetch for this one, and tell its barriers.
     cute.arch.cluster_arrive()
     cute.arch.cluster_wait()
@@ -156,10 +159,10 @@ class Warpgroups:
                 store(zeros, 1.0, there, self.work.block, (KEYS, CHUNK), blocks.keys, own, chunk)
 
     @cute.jit
-    def queries(self, of_K, turns, adds, mSums):
-        """dQ = dS K, a chunk at a time, which is added to the sums in the workspace: the first block stores."""
+    def queries(self, of_K, sums):
+        """dQ = dS K, a chunk at a time, which is added to the sums in the workspace."""
         work, mma_dQ, (sK, loads_K) = self.work, self.mma_dQ, of_K
-        thr_dQ, own = mma_dQ.get_slice(0), self.thread()
+        thr_dQ = mma_dQ.get_slice(0)
         tQrdS = mma_dQ.make_fragment_A(thr_dQ.partition_A(transposed(self.sdS)))
         chunks = cute.local_tile(transposed(sK), (CHUNK, KEYS), (None, 0))
         tQrK = mma_dQ.make_fragment_B(thr_dQ.partition_B(chunks))
@@ -167,26 +170,17 @@ class Warpgroups:
         mma_dQ.set(warpgroup.Field.ACCUMULATE, False)
         loads_K.consumer_wait(visit(1, 0))
         for i in cutlass.range(work.total, unroll=1):
-            at, before, is_seen = added_by(work, self.rank, i)
             state = visit(KEPT, i)
             self.hands_dS.consumer_wait(state)
             for chunk in cutlass.range(DEPTH // CHUNK, unroll=1):
-                part, within = chunk // (DEPTH // CHUNK // PARTS), chunk % (DEPTH // CHUNK // PARTS)
                 warpgroup.fence()
                 cute.gemm(mma_dQ, dQ, tQrdS[None, None, None, state.index], tQrK[None, None, None, chunk], dQ)
                 warpgroup.commit_group()
                 warpgroup.wait_group(0)
                 if chunk == DEPTH // CHUNK - 1:
                     self.hands_dS.consumer_release(state)
-                if cutlass.const_expr(work.is_ordered) and within == 0:
-                    turn = visit(TURNS, i * PARTS + part)
-                    turns.consumer_wait(turn)
-                    turns.consumer_release(turn)
-                add(of_thread(mSums, at, chunk, own), dQ, before, is_seen)
-                if cutlass.const_expr(work.is_ordered) and within == DEPTH // CHUNK // PARTS - 1:
-                    done = visit(TURNS, i * PARTS + part, PRODUCER)
-                    adds.producer_acquire(done)
-                    adds.producer_commit(done)
+                sums.add(dQ, i, chunk)
+        sums.finish()
 
     def rows_of(self):
         """What gives log2(e) L (0) or delta (1) of two of the thread's columns of scores."""
@@ -256,6 +250,7 @@ class Warpgroups:
         """P = exp(scale S - L), and dV += P^T dO."""
         blocks, block, hands_P, sP = self.work.blocks, self.work.block, self.hands_P, self.sP
         log2_sums, own = self.rows_of(), self.thread()
+        _, power, _ = handed_on(first[0].element_type)
         places = rows_and_columns(self.mma_S.get_slice(own).partition_C(cute.make_identity_tensor((KEYS, QUERIES))))
 
         def weigh(scores, found, i, tile):
@@ -278,7 +273,7 @@ class Warpgroups:
 
         def each(scores, found, i, sees):
             for t in cutlass.range_constexpr(QUERIES // 8):
-                subtracted, weights = log2_sums.of(0, i & 1, t), cute.make_rmem_tensor(4, cutlass.Float32)
+                subtracted, weights = log2_sums.of(0, i & 1, t) - power, cute.make_rmem_tensor(4, cutlass.Float32)
                 for r in cutlass.range_constexpr(2):
                     for c in cutlass.range_constexpr(2):
                         score = cute.math.fma(scores[2 * r + c, t], scale * LOG2_E, -subtracted[c])
@@ -286,10 +281,12 @@ class Warpgroups:
                         if cutlass.const_expr(sees is not None):
                             key, query = places[r, (c, t)]
                             weights[2 * r + c] = cute.where(sees(query, key), weights[2 * r + c], 0.0)
-                cute.autovec_copy(weights, sP[None, t, own])
+                handed = cute.make_fragment_like(weights, sP.element_type)
+                handed.store(weights.load().to(sP.element_type))
+                cute.autovec_copy(handed, sP[None, t, own])
                 found[None, t].store(weights.load().to(found.element_type))
 
-        self.multiply(stays, first, second, weigh, mdV, 1.0)
+        self.multiply(stays, first, second, weigh, mdV, 2.0**-power)
 
     @cute.jit
     def keys(self, stays, first, second, mdK, scale):
@@ -305,7 +302,9 @@ class Warpgroups:
             hands_P.consumer_wait(visit(1, i))
             for t in cutlass.range_constexpr(QUERIES // 8):
                 subtracted, four = deltas.of(1, i & 1, t), cute.make_rmem_tensor(4, cutlass.Float32)
-                cute.autovec_copy(sP[None, t, own], four)
+                handed = cute.make_fragment_like(four, sP.element_type)
+                cute.autovec_copy(sP[None, t, own], handed)
+                four.store(handed.load().to(cutlass.Float32))
                 for r in cutlass.range_constexpr(2):
                     for c in cutlass.range_constexpr(2):
                         four[2 * r + c] = four[2 * r + c] * (slopes[2 * r + c, t] - subtracted[c])
@@ -321,7 +320,8 @@ class Warpgroups:
 
             return hand_on
 
-        self.multiply(stays, first, second, weigh, mdK, scale)
+        _, power, _ = handed_on(sdS.element_type)
+        self.multiply(stays, first, second, weigh, mdK, scale * 2.0**-power)
 
 
 @cute.jit
@@ -342,6 +342,7 @@ def attention_backward(
 
     (load_Q, gQ), (load_dO, gdO) = (loads(x, sQ_layout, CTAS) for x in (mQ, mdO))
     (load_K, gK), (load_V, gV) = (loads(x, sK_layout) for x in (mK, mV))
+    put_dQ, add_dQ, gSums = adding(mSums, dtype)
     (batches, heads, queries, _), (_, key_heads, keys, _) = mQ.shape, mK.shape
     if cutlass.const_expr(starts_q is not None):
         batches, queries, keys = cute.size(starts_q) - 1, max_q, max_k
@@ -350,10 +351,11 @@ def attention_backward(
         grid=tiles, block=[256, 1, 1]
     )
     pairs = cute.ceil_div(keys, KEYS * CTAS)
-    order = order_of(mQ, mK, queries, batches, pairs, is_ordered)
+    order = order_of(mQ, mK, queries, batches, pairs, is_ordered, CTAS)
     backward_kernel(
-        load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, mSums, mTurns, mQ, mK, mdK, mdV, scale, left, right,
-        starts_q, starts_k, order, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ, is_ordered,
+        load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, put_dQ, add_dQ, gSums, mTurns, mQ, mK, mdK, mdV,
+        scale, left, right, starts_q, starts_k, order, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ,
+        is_ordered,
     ).launch(
         grid=[CTAS * pairs * key_heads * batches, 1, 1], block=[512, 1, 1], cluster=[CTAS, 1, 1],
         min_blocks_per_mp=1,
@@ -368,8 +370,8 @@ def workspace(q, starts_q=None):
     tiles, depth = workspace_tiles(q, starts_q), q.shape[3]
     return (
         torch.empty(tiles, 2, QUERIES, device=q.device),
-        torch.empty(tiles * CTAS * QUERIES, depth, device=q.device),
-        torch.empty(tiles * CTAS * PARTS + 1, device=q.device, dtype=torch.int32),
+        torch.empty(tiles * CTAS * QUERIES * depth // ROW, ROW, device=q.device),
+        torch.empty(tiles * CTAS + 1, device=q.device, dtype=torch.int32),
     )
 
 

@@ -30,13 +30,13 @@ class Order(NamedTuple):
         return block, head % self.heads, head // self.heads
 
 
-def order_of(mQ, mK, queries, batches, blocks, is_ordered):
-    """The order of so many blocks of each head."""
+def order_of(mQ, mK, queries, batches, blocks, is_ordered, ctas=1):
+    """The order of so many blocks of each head, or clusters of so many blocks."""
     heads, together = mK.shape[1], cutlass.Int32(1)
     if cutlass.const_expr(is_ordered):
         # The longer a block's loop, the later the next one begins. More heads would need more of the L2 cache.
         rounds = cute.ceil_div(queries, QUERIES) * (mQ.shape[1] // heads)
-        together = cute.ceil_div(ROUNDS_TOGETHER, cutlass.max(rounds, 1))
+        together = cute.ceil_div(ROUNDS_TOGETHER // ctas, cutlass.max(rounds, 1))
     return Order(blocks, heads, heads * batches, together)
 
 

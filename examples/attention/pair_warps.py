@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilewright.examples.attention.backward_blocks import QUERIES, Blocks
 from tilewright.examples.attention.backward_fetch import tiles_of, wait_for_turn
 from tilewright.examples.attention.backward_rows import store
-from tilewright.examples.attention.pairs import CHUNK, CTAS, DEPTH, KEYS, NUMBERS, PARTS, STAGES, TURNS, added_by
+from tilewright.examples.attention.pair_sums import of_lane, row_of
+from tilewright.examples.attention.pairs import CHUNK, CTAS, DEPTH, KEYS, ROWS, STAGES, TURNS, added_by, handed_on
 from tilewright.examples.attention.stages import PRODUCER, visit
 
 import tilewright as cutlass
@@ -32,46 +33,27 @@ def load(work, of_K, of_V, of_Q, of_dO):
 
 @cute.jit
 def watch(work, rank, turns, mTurns):
-    """A warp waits for the turns of each round, and tells the warpgroup that adds."""
+    """A warp waits for the turn of each round, and tells the warpgroup that adds."""
     for i in cutlass.range(work.total, unroll=1):
         at, before, is_seen = added_by(work, rank, i)
-        for part in cutlass.range_constexpr(PARTS):
-            state = visit(TURNS, i * PARTS + part, PRODUCER)
-            turns.producer_acquire(state)
-            wait_for_turn(mTurns, at * PARTS + part, before, is_seen)
-            turns.producer_commit(state)
+        state = visit(TURNS, i, PRODUCER)
+        turns.producer_acquire(state)
+        wait_for_turn(mTurns, at, before, is_seen)
+        turns.producer_commit(state)
 
 
 @cute.jit
-def publish(work, rank, adds, mTurns, part):
-    """A warp tells the blocks whose turn is next that a part has been added."""
+def publish(work, rank, adds, mTurns):
+    """A warp tells the block whose turn is next that a round has been added."""
     for i in cutlass.range(work.total, unroll=1):
         at, _, is_seen = added_by(work, rank, i)
-        state = visit(TURNS, i * PARTS + part)
+        state = visit(TURNS, i)
         adds.consumer_wait(state)
         if cutlass.and_(cute.arch.lane_idx() == 0, is_seen):
             cute.arch.fence_acq_rel_gpu()
-            cute.arch.atomic_add(mTurns.iterator + (at * PARTS + part), 1)
+            cute.arch.atomic_add(mTurns.iterator + at, 1)
         cute.arch.sync_warp()
         adds.consumer_release(state)
-
-
-@cute.jit
-def add(sums, dQ, before, is_seen):
-    """A thread's part of dQ is the first of the sums, or is added to them."""
-    if cutlass.and_(is_seen, before == 0):
-        for j in cutlass.range_constexpr(NUMBERS):
-            sums[j] = dQ[j]
-    elif is_seen:
-        for j in cutlass.range_constexpr(NUMBERS):
-            cute.arch.atomic_add(sums.iterator + sums.layout(j), dQ[j])
-
-
-def of_thread(mSums, at, chunk, tidx):
-    """Where a thread's accumulators of a chunk lie in the workspace: beside its neighbours'."""
-    layout = cute.make_layout((NUMBERS, 128, DEPTH // CHUNK), stride=(128, 1, QUERIES * CHUNK))
-    first = mSums.iterator + cutlass.Int64(at) * (QUERIES * DEPTH)
-    return cute.make_tensor(first, layout)[None, tidx, chunk]
 
 
 @cute.kernel
@@ -85,13 +67,17 @@ def finish_kernel(
     blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch, KEYS)
     if tile < blocks.tiles_q:
         low, high = blocks.blocks_seen_by(tile)
-        found = cute.domain_offset((blocks.first_q, 0), mdQ[blocks.batch, head, None, None])
+        _, power, _ = handed_on(mdQ.element_type)
+        to = cute.domain_offset((blocks.first_q, 0), mdQ[blocks.batch, head, None, None])
         for chunk in cutlass.range_constexpr(DEPTH // CHUNK):
             dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, CHUNK)))
             dQ.fill(0.0)
             for rank in cutlass.range_constexpr(CTAS):
                 if high - (high - rank) % CTAS >= low:  # the last block of that rank
-                    sums = of_thread(mSums, blocks.workspace_tile(head, tile) * CTAS + rank, chunk, tidx)
-                    for j in cutlass.range_constexpr(NUMBERS):
-                        dQ[j] = dQ[j] + sums[j]
-            store(dQ, scale, found, tile, (QUERIES, CHUNK), blocks.queries, mma_dQ.get_slice(tidx), chunk)
+                    row = row_of(blocks.workspace_tile(head, tile) * CTAS + rank, chunk, tidx // 32)
+                    sums = of_lane(mSums[row, None].iterator, ROWS, tidx % 32)
+                    found = cute.make_fragment_like(sums)
+                    cute.autovec_copy(sums, found)
+                    for j in cutlass.range_constexpr(cute.size(dQ)):
+                        dQ[j] = dQ[j] + found[j]
+            store(dQ, scale * 2.0**-power, to, tile, (QUERIES, CHUNK), blocks.queries, mma_dQ.get_slice(tidx), chunk)

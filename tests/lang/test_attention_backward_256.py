@@ -105,7 +105,9 @@ def test_nothing_is_spilled_and_products_overlap(window):
         ("hands_P.consumer_wait(visit(1, i))", "pass", {"race"}),
         ("            self.hands_dS.consumer_wait(state)", "            pass", {"not written"}),
         ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
-        ("                turns.consumer_wait(turn)\n", "                pass\n", {"race"}),
+        ("            self.turns.consumer_wait(visit(TURNS, i))\n", "", {"race", "not landed"}),
+        ("wait_group(0, read=True)\n            cute.arch.sync_warp()\n", "wait_group(9)\n", {"race", "not landed"}),
+        ("cute.arch.cp_async_bulk_wait_group(later)", "pass", {"race"}),
         ("    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()\n", "", {"early exit"}),
     ],
 )
