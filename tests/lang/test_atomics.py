@@ -139,7 +139,41 @@ def test_narrow_atomics_of_literals_are_compiled(dtype):
     assert x[0].item() == 9
     compiled = cute.compile(run_change, x, options="--gpu-arch sm_90a")
     assert "cas" in compiled.ptx
-    assert compiled.source.count("__threadfence") == 3
+    if dtype is torch.int32:
+        assert "atom.acq_rel.sys.global.add.u32" in compiled.ptx
+        assert "atom.release.cta.global.max.s32" in compiled.ptx
+        assert "fence" not in compiled.ptx
+    else:
+        assert [compiled.ptx.count(f"fence.acq_rel.{scope}") for scope in ("sys", "cta")] == [2, 1]
+
+
+@cute.kernel
+def exchange_messages(x: cute.Tensor, y: cute.Tensor):
+    y[0] = cute.arch.atomic_add(x.iterator, 5, sem="acquire", scope="gpu")
+    y[1] = cute.arch.atomic_max(x.iterator, 9, sem="release", scope="sys")
+    y[2] = cute.arch.atomic_exch(x.iterator, 4, sem="acq_rel", scope="cta")
+    y[3] = cute.arch.atomic_cas(x.iterator, 4, 6, sem="acquire", scope="cluster")
+    y[4] = x[0]
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64, torch.float32, torch.float64])
+def test_every_message_is_compiled_and_changes_what_it_should(dtype):
+    """Each reads and changes the element as an atomic that orders nothing does."""
+
+    @cute.jit
+    def run(x: cute.Tensor, y: cute.Tensor):
+        exchange_messages(x, y).launch(grid=[1, 1, 1], block=[1, 1, 1])
+
+    x, y = torch.full((4,), 2, dtype=dtype), torch.zeros(5, dtype=dtype)
+    run(x, y)
+    assert y.tolist() == [2, 7, 9, 4, 6]
+    compiled = cute.compile(run, x, y, options="--gpu-arch sm_90a")
+    of_ints = {torch.int32: "s32", torch.int64: "s64"}
+    if dtype in of_ints:
+        kind = of_ints[dtype][1:]
+        for how, text in (("acquire.gpu", f"add.u{kind}"), ("release.sys", f"max.s{kind}"),
+                          ("acq_rel.cta", f"exch.b{kind}"), ("acquire.gpu", f"cas.b{kind}")):  # fmt: skip
+            assert f"atom.{how}.global.{text}" in compiled.ptx
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,24 @@ static void neg_s32(int& to, int from) { to = static_cast<int>(0u - static_cast<
 static void tanh_approx_f32(float& to, float from) { to = std::tanh(from); }
 static void fence_acq_rel_gpu() {}
 static void fence_acq_rel_cta() {}
+static void fence_acq_rel_sys() {}
+// One thread runs at a time: what orders others' accesses has nothing to order.
+#define MESSAGE(kName, kFunction) \
+  template <class T, class P, class V> static void kName(T& old, P* at, V x) { old = kFunction(at, x); }
+#define OF_BITS(kHow, kBits)                             \
+  MESSAGE(atom_##kHow##_global_add_u##kBits, atomicAdd)  \
+  MESSAGE(atom_##kHow##_global_add_f##kBits, atomicAdd)  \
+  MESSAGE(atom_##kHow##_global_min_s##kBits, atomicMin)  \
+  MESSAGE(atom_##kHow##_global_min_u##kBits, atomicMin)  \
+  MESSAGE(atom_##kHow##_global_max_s##kBits, atomicMax)  \
+  MESSAGE(atom_##kHow##_global_max_u##kBits, atomicMax)  \
+  MESSAGE(atom_##kHow##_global_and_b##kBits, atomicAnd)  \
+  MESSAGE(atom_##kHow##_global_or_b##kBits, atomicOr)    \
+  MESSAGE(atom_##kHow##_global_xor_b##kBits, atomicXor)  \
+  MESSAGE(atom_##kHow##_global_exch_b##kBits, atomicExch)
+#define OF_SCOPE(kOrder, kScope) OF_BITS(kOrder##_##kScope, 32) OF_BITS(kOrder##_##kScope, 64)
+#define OF_ORDER(kOrder) OF_SCOPE(kOrder, cta) OF_SCOPE(kOrder, gpu) OF_SCOPE(kOrder, sys)
+OF_ORDER(acquire) OF_ORDER(release) OF_ORDER(acq_rel)
 static void bar_sync(int, int) { __syncthreads(); }
 }
 """

@@ -151,6 +151,24 @@ void Emitter::fma_tile(const Operation& operation) {
   nest(0);
 }
 
+namespace {
+
+// The type by which PTX names an atomic that is a message itself, and the constraint of its registers; empty: there is
+// none, and fences stand beside an atomic that orders nothing.
+std::pair<std::string, char> message_type(const std::string& what, Scalar scalar) {
+  const int width = facts(scalar).bits;
+  if (scalar == Scalar::kFloat32 || scalar == Scalar::kFloat64) {
+    if (what == "add") return {concat("f", width), width == 32 ? 'f' : 'd'};
+    return {};
+  }
+  if (is_float(scalar) || width < 32) return {};
+  const bool is_extreme = what == "min" || what == "max";
+  const std::string_view kind = what == "add" ? "u" : !is_extreme ? "b" : is_signed(scalar) ? "s" : "u";
+  return {concat(kind, width), width == 32 ? 'r' : 'l'};
+}
+
+}  // namespace
+
 void Emitter::atomic(const Operation& operation) {
   const Access& access = operation.accesses[0];
   const Scalar scalar = type(access.pointer).scalar;
@@ -158,8 +176,8 @@ void Emitter::atomic(const Operation& operation) {
   const int64_t order = operation.ints.empty() ? 0 : operation.ints[0];
   const int64_t scope = operation.ints.size() > 1 ? operation.ints[1] : 0;
   static constexpr std::string_view kScopes[] = {"", "_block", "", "_system"};
-  static constexpr std::string_view kFences[] = {"__threadfence();", "__threadfence_block();", "__threadfence();",
-                                                 "__threadfence_system();"};
+  static constexpr std::string_view kReach[] = {"gpu", "cta", "gpu", "sys"};
+  static constexpr std::string_view kOrders[] = {"relaxed", "acquire", "release", "acq_rel"};
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"add", "atomicAdd"}, {"min", "atomicMin"}, {"max", "atomicMax"},   {"and", "atomicAnd"},
       {"or", "atomicOr"},   {"xor", "atomicXor"}, {"exch", "atomicExch"}, {"cas", "atomicCAS"}};
@@ -179,6 +197,28 @@ void Emitter::atomic(const Operation& operation) {
   std::string arguments = value(operation.operands[0]).text;
   // atomicCAS takes what is expected before what is stored.
   if (operation.operands.size() > 1) arguments = concat(value(operation.operands[1]).text, ", ", arguments);
+  const ValueId id = operation.results[0];
+  // A thread that acquires need not wait for what it has written, as it does at a fence.
+  const auto [named, constraint] = order == 0 ? std::pair<std::string, char>{} : message_type(what, scalar);
+  if (!named.empty()) {
+    const std::string name = new_name(id);
+    line(concat(declared_type(type(id)), " ", name, ";"));
+    const Space space = type(access.pointer).space;
+    const std::string_view named_space = space == Space::kShared ? "shared." : space == Space::kGlobal ? "global." : "";
+    std::string inputs = space == Space::kShared
+                             ? concat("\"r\"(", shared_address_at(access, offset(access, access.modes, "0")), ")")
+                             : concat("\"l\"(", pointer, ")");
+    for (std::size_t i = operation.operands.size(); i-- > 0;) {
+      inputs += concat(", \"", std::string(1, constraint), "\"(", declared_type(type(id)), "(",
+                       value(operation.operands[i]).text, "))");
+    }
+    line(concat("asm volatile(\"atom.", kOrders[order & 3], ".", kReach[scope & 3], ".", named_space, what, ".", named,
+                operation.operands.size() > 1 ? " %0, [%1], %2, %3;" : " %0, [%1], %2;",
+                "\" : \"=", std::string(1, constraint), "\"(", name, ") : ", inputs, " : \"memory\");"));
+    if (uses_.count(id) != 0) bind(id, name);
+    return;
+  }
+  const std::string fence = concat("asm volatile(\"fence.acq_rel.", kReach[scope & 3], ";\" ::: \"memory\");");
   std::string text;
   if (is_plain || is_sum_of_floats || is_wide_extreme || is_one_float) {
     text = concat(function, "(", pointer, ", ", arguments, ")");
@@ -191,8 +231,7 @@ void Emitter::atomic(const Operation& operation) {
     arithmetic_.need("tilewright/lang_atomic.cuh");
     text = concat("atomic_", what, "(", pointer, ", ", arguments, ")");
   }
-  if (order >= 2) line(std::string(kFences[scope & 3]));
-  const ValueId id = operation.results[0];
+  if (order >= 2) line(fence);
   if (uses_.count(id) == 0) {
     line(text + ";");
   } else {
@@ -200,7 +239,7 @@ void Emitter::atomic(const Operation& operation) {
     line(concat(declared_type(type(id)), " ", name, " = ", text, ";"));
     bind(id, name);
   }
-  if (order == 1 || order == 3) line(std::string(kFences[scope & 3]));
+  if (order == 1 || order == 3) line(fence);
 }
 
 }  // namespace tilewright::program
