@@ -174,8 +174,7 @@ def add_up(work, turns, mTurns, put_dQ, add_dQ, gSums, sSums, adder):
             cute.arch.cp_async_bulk_wait_group(0)
             cute.arch.sync_warp()
             with cute.arch.elect_one():
-                cute.arch.fence_acq_rel_gpu()
-                cute.arch.atomic_add(mTurns.iterator + at, 1)
+                cute.arch.atomic_add(mTurns.iterator + at, 1, sem="release", scope="gpu")
     cute.arch.cp_async_bulk_wait_group(0)
 
 

@@ -115,7 +115,7 @@ def backward_kernel(
             roles.keys((sV, loads_V), (sdO, loads_dO), (sQ, loads_Q), mdK, scale)
         elif warp_idx < 12:
             cute.arch.setmaxregister_decrease(REGISTERS[2])
-            sums = Sums(work, rank, turns, adds, put_dQ, add_dQ, gSums, sSums, warp_idx % 4)
+            sums = Sums(work, turns, adds, put_dQ, add_dQ, gSums, sSums, warp_idx % 4)
             roles.queries((sK, loads_K), sums)
         else:
             cute.arch.setmaxregister_decrease(REGISTERS[3])
@@ -170,7 +170,7 @@ class Warpgroups:
         mma_dQ.set(warpgroup.Field.ACCUMULATE, False)
         loads_K.consumer_wait(visit(1, 0))
         for i in cutlass.range(work.total, unroll=1):
-            state = visit(KEPT, i)
+            state, there = visit(KEPT, i), sums.place(self.rank, i)
             self.hands_dS.consumer_wait(state)
             for chunk in cutlass.range(DEPTH // CHUNK, unroll=1):
                 warpgroup.fence()
@@ -179,7 +179,7 @@ class Warpgroups:
                 warpgroup.wait_group(0)
                 if chunk == DEPTH // CHUNK - 1:
                     self.hands_dS.consumer_release(state)
-                sums.add(dQ, i, chunk)
+                sums.add(dQ, i, there, chunk)
         sums.finish()
 
     def rows_of(self):

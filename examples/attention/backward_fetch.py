@@ -68,7 +68,6 @@ class Fetched:
 def wait_for_turn(mTurns, at, before, is_seen=None):
     """A warp waits until so many blocks have added their parts, where a tile is seen at all."""
     if cute.arch.lane_idx() == 0 if is_seen is None else cutlass.and_(cute.arch.lane_idx() == 0, is_seen):
-        while cute.arch.atomic_add(mTurns.iterator + at, 0) < before:
+        while cute.arch.atomic_add(mTurns.iterator + at, 0, sem="acquire", scope="gpu") < before:
             pass
-        cute.arch.fence_acq_rel_gpu()
     cute.arch.sync_warp()

@@ -26,9 +26,9 @@ class Sums:
     Plain reductions would need no shared memory, but a fence that waits for them stops all warps of a multiprocessor.
     """
 
-    def __init__(self, work, rank, turns, adds, put_dQ, add_dQ, gSums, sSums, warp):
+    def __init__(self, work, turns, adds, put_dQ, add_dQ, gSums, sSums, warp):
         """turns: told by watch; adds: told to publish; sSums: (what TMA adds at once, warps)."""
-        self.work, self.rank, self.turns, self.adds, self.warp = work, rank, turns, adds, warp
+        self.work, self.turns, self.adds, self.warp = work, turns, adds, warp
         self.put_dQ, self.add_dQ, self.rows = put_dQ, add_dQ, cute.size(sSums, mode=[0]) // ROW
         rows = cute.make_layout((self.rows, ROW, 4), stride=(ROW, 1, self.rows * ROW))
         rows, to = cute.make_tensor(sSums.iterator, rows), cute.local_tile(gSums, (self.rows, ROW), (None, 0))
@@ -37,11 +37,15 @@ class Sums:
         self.src = rows[None, warp]
         self.own = of_lane(sSums[None, warp].iterator, self.rows, cute.arch.lane_idx())
 
+    def place(self, rank, i):
+        """What a round adds to, as added_by says it: it is found once for all chunks."""
+        return added_by(self.work, rank, i)
+
     @cute.jit
-    def add(self, dQ, i, chunk):
+    def add(self, dQ, i, there, chunk):
         """A chunk of dQ of round i, when it is the block's turn: the first block stores."""
         pieces = cute.make_tensor(dQ.iterator, cute.make_layout((*self.own.shape, ROWS // self.rows)))
-        at, before, is_seen = added_by(self.work, self.rank, i)
+        at, before, is_seen = there
         if cutlass.const_expr(self.work.is_ordered) and chunk == 0:
             self.turns.consumer_wait(visit(TURNS, i))
             self.turns.consumer_release(visit(TURNS, i))
@@ -52,11 +56,11 @@ class Sums:
             cute.autovec_copy(pieces[None, None, piece], self.own)
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.sync_warp()
-            there = row_of(at, chunk, self.warp) // self.rows + piece
+            row = row_of(at, chunk, self.warp) // self.rows + piece
             if cutlass.and_(is_seen, before == 0):
-                cute.copy(self.put_dQ, self.src, self.to[None, there])
+                cute.copy(self.put_dQ, self.src, self.to[None, row])
             elif is_seen:
-                cute.copy(self.add_dQ, self.src, self.to[None, there])
+                cute.copy(self.add_dQ, self.src, self.to[None, row])
             cute.arch.cp_async_bulk_commit_group()
         if cutlass.const_expr(self.work.is_ordered) and chunk == 0 and i != 0:
             self.tell(i - 1, ROWS // self.rows)  # by now they have arrived: to wait before would cost time

@@ -50,8 +50,7 @@ def publish(work, rank, adds, mTurns):
         state = visit(TURNS, i)
         adds.consumer_wait(state)
         if cutlass.and_(cute.arch.lane_idx() == 0, is_seen):
-            cute.arch.fence_acq_rel_gpu()
-            cute.arch.atomic_add(mTurns.iterator + at, 1)
+            cute.arch.atomic_add(mTurns.iterator + at, 1, sem="release", scope="gpu")
         cute.arch.sync_warp()
         adds.consumer_release(state)
 

@@ -238,7 +238,7 @@ def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
 @pytest.mark.parametrize(
     ("text", "planted", "kinds"),
     [
-        ('cute.arch.fence_proxy("async.shared", space="cta")\n            cute', "cute", {"missing fence"}),
+        ('V)\n            cute.arch.fence_proxy("async.shared", space="cta")', "V)", {"missing fence"}),
         ("            stages_T.producer_acquire(turned)\n", "", {"race"}),
         ("release(stages_V, state_V)\n", "stages_V.consumer_wait(state_V)\n", {"deadlock"}),
     ],
