@@ -22,6 +22,7 @@ struct GemmSm80Params {
   typename EpilogueType::Out* c;
   typename EpilogueType::Params epilogue;
   int64 m, n, k;
+  int64 whole_k;  // where the last batch mode has parts of K, of which the last one may have less than k; else any more
   int64 a_stride[2], b_stride[2], c_stride[2];
   int64 a_batch[kBatchModes], b_batch[kBatchModes], c_batch[kBatchModes];
   unsigned batch[kBatchModes];
@@ -107,7 +108,9 @@ struct GemmSm80 {
     const TilePlace place(params);
     const int64 origin[2] = {static_cast<int64>(place.m) * kTileM, static_cast<int64>(place.n) * kTileN};
     const int extent[2] = {clamped(params.m - origin[0]), clamped(params.n - origin[1])};
-    const int steps = static_cast<int>((params.k + kTileK - 1) / kTileK);
+    const int64 left = params.whole_k - place.batch[kBatchModes - 1] * params.k;
+    const int64 depth = left < params.k ? left : params.k;
+    const int steps = static_cast<int>((depth + kTileK - 1) / kTileK);
 
     LoadA load_a(params.a + place.offset(params.a_batch) + origin[0] * params.a_stride[0],
                  {params.a_stride[0], params.a_stride[1]}, extent[0]);
@@ -119,7 +122,7 @@ struct GemmSm80 {
 
     int next = 0;  // the step that is loaded next
     unsigned fill_a = shared, fill_b = shared_b;
-    const int cut = kRaggedK ? static_cast<int>(params.k - static_cast<int64>(steps - 1) * kTileK) : kTileK;
+    const int cut = kRaggedK ? static_cast<int>(depth - static_cast<int64>(steps - 1) * kTileK) : kTileK;
     // A part of step `next` begins to be loaded, if there is such a step. Where all steps are alike its accesses are
     // made or not, so that they can lie between multiplications without a branch.
     const auto fetch = [&](int part, int parts) {

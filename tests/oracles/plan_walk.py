@@ -403,12 +403,14 @@ def walk_sm80(plan, addresses=(0, 0, 0, 0)):
             table, side, size = (g.tables.a, g.tables.b)[which], plan.sides[which], g.sizes[which]
             load, vector = table.load, table.load.smem.shape[2]
             before = which * g.tables.a.stage_elements * g.sizes[0] * plan.stages
-            for turn in range(g.k_tiles):
+            depth = min(p.k, p.whole_k - batch[-1] * p.k) if p.whole_k else p.k
+            k_tiles = -(-depth // bk)
+            for turn in range(k_tiles):
                 stage = turn % plan.stages * table.stage_elements
                 for t, i in np.ndindex(load.coord.shape[:2]):
                     row, k = (int(x) for x in load.coord[t, i])
                     inside = [
-                        first + row + j * (load.mode == 0) < extent and turn * bk + k + j * (load.mode == 1) < p.k
+                        first + row + j * (load.mode == 0) < extent and turn * bk + k + j * (load.mode == 1) < depth
                         for j in range(vector)
                     ]
                     where = g.at(which, first + row, turn * bk + k, batch)
@@ -426,9 +428,9 @@ def walk_sm80(plan, addresses=(0, 0, 0, 0)):
             copy, image = side.fragment, stage_image(side.smem, *side.tile)
             thread, access = coordinates_of(copy.thread), coordinates_of(copy.access)
             blocks = int(_core.size(copy.access, mode=[1]))
-            reads = [(turn, block) for turn in range(g.k_tiles) for block in range(blocks)]
-            if g.k_tiles:
-                reads.append((g.k_tiles, 0))
+            reads = [(turn, block) for turn in range(k_tiles) for block in range(blocks)]
+            if k_tiles:
+                reads.append((k_tiles, 0))
             per = len(access) // blocks
             for (turn, block), i, t in itertools.product(reads, range(per), range(len(thread))):
                 row, k = thread[t] + access[block * per + i]

@@ -7,6 +7,7 @@ import numpy as np
 from host_gemms import decoded, encoded
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
 from tilewright.cute.atoms.mma_ops import MmaF64Op
+from tilewright.kernels.gemm.composite.split_k import parts_problem
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm80.choose import Sm80Tile, build, operation
 
@@ -55,6 +56,10 @@ class Memory:
     def expected(self):
         p, e = self.problem, self.problem.epilogue
         a, b = (decoded(self.view(i), self.types[i]).astype(np.float64) for i in range(2))
+        if p.whole_k:  # behind it lies what is no part of these sums
+            a = a * (np.arange(p.k)[:, None] + p.k * np.arange(p.batch[-1]) < p.whole_k).reshape(
+                (p.k, *(1,) * (len(p.batch) - 1), p.batch[-1])
+            )
         old = decoded(self.view(2, self.before), p.c_type).astype(np.float64)
         result = e.alpha * np.einsum("mk...,nk...->mn...", a, b) + e.beta * old
         if self.bias is not None:
@@ -107,6 +112,12 @@ def small_plans(thorough=True):
     if not thorough:
         yield planned(problem_of(40, 40, 70, Float8E4M3FN, a="m", out=Float32, b_type=Float8E5M2)), 0
         yield planned(problem_of(40, 40, 70, Uint8, b_type=Int8)), 0
+    for dtype, (a, b), k, length, alignment in (
+        (Float64, "kk", 300, 128, 16), (Float64, "mn", 40, 16, 16), (Float16, "kn", 330, 128, 2),
+        (Int8, "kk", 272, 64, 16),
+    ):  # fmt: skip
+        parts = parts_problem(problem_of(72, 40, k, dtype, a=a, b=b, out=output(dtype), batch=(2,)), length)
+        yield planned(parts, SMALL, alignment), alignment % 16 * 8 // dtype.bits
     deep = SMALL._replace(bytes_k=128)
     for shape in ((8, 8, 4), (16, 8, 4), (16, 8, 16)):
         for a, b in ("kk", "mn") if thorough else ("kn",):

@@ -12,6 +12,7 @@ from plan_walk import WALKS, predicted, walk_copy
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
 from tilewright.devices import H200
 from tilewright.kernels.copy.packing import packed_copy
+from tilewright.kernels.gemm.composite.split_k import parts_problem
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.layouts import SimtTile
@@ -209,6 +210,10 @@ GEMMS = {
     "sm80 doubles": lambda: sm80(40, 36, 20, Float64),
     "sm80 bytes": lambda: sm80(72, 80, 48, Int8, a="m"),
     "sm80 batch": lambda: sm80(40, 40, 40, batch=(3,)),
+    "sm80 parts of K": lambda: gemm_sm80.choose(parts_problem(problem_of(67, 40, 170, Float64), 64), (16,) * 3, H200),
+    "sm80 odd parts of K": lambda: gemm_sm80.choose(
+        parts_problem(problem_of(40, 41, 331, Float16, batch=(2,)), 128), (2, 2, 16), H200
+    ),
     "sm90 boxes": lambda: sm90(200, 136, 72),
     "sm90 boxes of floats": lambda: sm90(200, 136, 72, out=Float32, epilogue=ALL),
     "sm90 registers": lambda: sm90_of(Config(64, 64, 1), 200, 136, 72, TFloat32, a="m", epilogue=ALL),

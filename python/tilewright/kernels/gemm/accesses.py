@@ -76,6 +76,8 @@ class Launch:
         p, (bm, bn, bk) = plan.problem, plan.tiler_mnk
         self.m_tiles, self.n_tiles, self.k_tiles = -(-p.m // bm), -(-p.n // bn), -(-p.k // bk)
         self.tiles = self.m_tiles * self.n_tiles * p.batches
+        whole = p.undivided  # parts of K follow each other, and all but the last one have whole steps
+        self.steps = self.m_tiles * self.n_tiles * whole.batches * -(-whole.k // bk)
 
     @property
     def tables(self) -> GemmTables:
@@ -100,13 +102,13 @@ class Launch:
     @cached_property
     def a(self) -> Side:
         """A, K tile by K tile, once for each tile along N."""
-        p, (bm, _, bk) = self.plan.problem, self.plan.tiler_mnk
+        p, (bm, _, bk) = self.plan.problem.undivided, self.plan.tiler_mnk
         return self._side(0, p.a_type, (p.m, p.k), (bm, bk), p.a_strides, self.n_tiles)
 
     @cached_property
     def b(self) -> Side:
         """B, K tile by K tile, once for each tile along M."""
-        p, (_, bn, bk) = self.plan.problem, self.plan.tiler_mnk
+        p, (_, bn, bk) = self.plan.problem.undivided, self.plan.tiler_mnk
         return self._side(1, p.b_type, (p.n, p.k), (bn, bk), p.b_strides, self.m_tiles)
 
     @cached_property
@@ -126,22 +128,23 @@ class Launch:
         if step % LINE == 0:
             yield from ((group, before % LINE) for group in side.groups)
             return
-        p, tiler = self.plan.problem, self.plan.tiler_mnk
+        p, tiler = self.plan.problem.undivided, self.plan.tiler_mnk
         extents, tile = ((p.m, p.n)[which], p.k), (tiler[which], tiler[2])
         dtype, strides = ((p.a_type, p.a_strides), (p.b_type, p.b_strides))[which]
         times = (self.n_tiles, self.m_tiles)[which]
         for group in self._side(which, dtype, extents, tile, strides, times, one_by_one=True).groups:
-            yield group, (before + group.tiles[1] % count * step) % LINE
+            yield group, (before + group.tiles[1] % self.k_tiles % count * step) % LINE
 
     def _side(
         self, which: int, dtype: Any, extents: tuple[int, int], tile: tuple[int, int], strides: tuple[int, ...],
         times: int, one_by_one: bool = False,
     ) -> Side:  # fmt: skip
         size, address = int(dtype.bits) // 8, self.addresses[which]
-        batch = self.plan.problem.batch
+        batch = self.plan.problem.batch[: len(strides) - 2]
+        k_tiles = -(-extents[1] // tile[1])
         modes = [
             Mode(-(-extent // step), step, extent, step * stride * size, alone=alone)
-            for extent, step, stride, alone in zip(extents, tile, strides, (0, self.k_tiles * one_by_one), strict=False)
+            for extent, step, stride, alone in zip(extents, tile, strides, (0, k_tiles * one_by_one), strict=False)
         ]
         modes += [Mode(e, 1, e, d * size) for e, d in zip(batch, strides[2:], strict=True)]
         steps = np.array(strides[:2], np.int64) * size

@@ -74,12 +74,30 @@ class GemmPlan(PlanValue):
         """TypeError, ValueError or LayoutError where the fields are none that a kernel takes."""
         require_promotion(self)
         p = self.problem
-        if p.whole_k and self.part_of_k == 0:
+        if p.whole_k:
+            self._require_parts()
+        self.require_layouts()
+
+    def _require_parts(self) -> None:
+        """LayoutError where the parts of K, of which the last one is shorter, do not fit the plan."""
+        p, unit = self.problem, self.part_of_k
+        if unit == 0:
             raise LayoutError(
                 f"{type(self).__name__}: {p} has a last part of K that is shorter than {p.k}, but in this plan all "
-                "parts have as many products; take parts that divide K, or gemm_sm90 with split_k=1 and stream_k_ctas=0"
+                "parts have as many products; take parts that divide K, gemm_sm80, or gemm_sm90 with split_k=1 and "
+                "stream_k_ctas=0"
             )
-        self.require_layouts()
+        if (
+            p.k % unit
+            or not p.batch
+            or not (p.batch[-1] - 1) * p.k < p.whole_k < p.batch[-1] * p.k
+            or any(strides[-1] != p.k * strides[1] for strides in (p.a_strides, p.b_strides))
+        ):
+            raise LayoutError(
+                f"{type(self).__name__}: parts of K = {p.whole_k} have whole steps of {unit}, but for the last one, "
+                f"and follow each other along the last batch mode; these are {text(p.batch[-1:])} parts of {p.k}, "
+                f"{text(p.a_strides[-1:])} elements of A apart and {text(p.b_strides[-1:])} of B"
+            )
 
     @short
     def why(self, arch: str | None = None) -> Why[GemmCandidate]:

@@ -222,19 +222,41 @@ def test_parts_that_the_kernel_does_not_take():
             plan.replace(**change)
 
 
-@pytest.mark.parametrize("kernel", ["GemmSm80", "GemmSimt"])
-def test_other_kernels_take_equal_parts_only(kernel):
-    """They would read behind the end of a row."""
+def test_by_fma_parts_are_equal():
+    """It would read behind the end of a row."""
     problem = problem_of(64, 64, 1000, Float16)
-    choose = {"GemmSm80": sm80.choose, "GemmSimt": simt.choose}[kernel]
-    plan = choose(parts_problem(problem, 250), ALIGNED, H200)
-    assert type(plan).__name__ == kernel
+    plan = simt.choose(parts_problem(problem, 250), ALIGNED, H200)
     with pytest.raises(
-        LayoutError, match=rf"{kernel}: .* parts of K = 1000 has a last part of K that is shorter than 384"
+        LayoutError, match=r"GemmSimt: .* parts of K = 1000 has a last part of K that is shorter than 384"
     ):
         plan.replace(problem=parts_problem(problem, 384))
     with pytest.raises(ValueError, match="SplitKGemm: parts of 0 products along K; a part has at least one"):
         parts_problem(problem, 0)
+
+
+def test_parts_by_mma_sync_have_whole_steps():
+    problem = problem_of(64, 64, 1000, Float64)
+    plan = sm80.choose(parts_problem(problem, 384), ALIGNED, H200)
+    assert plan.problem.whole_k == 1000
+    with pytest.raises(LayoutError, match=r"GemmSm80: parts of K = 1000 have whole steps of (16|32), but for the last"):
+        plan.replace(problem=parts_problem(problem, 104))
+
+
+@pytest.mark.parametrize("b", ["k", "n"])
+@pytest.mark.parametrize("k", [2048, 2050, 3331, 7664])
+def test_plans_of_float64_are_right(k, b):
+    """Parts of equal length and others."""
+    a, y, c = numbers(24, k).astype(np.float64), numbers(40, k, seed=1).astype(np.float64), np.zeros((24, 40))
+    y = np.asfortranarray(y) if b == "n" else y
+    problem = kernels.gemm.plan(a, y, c).problem
+    problem = problem if problem.m == 24 else problem.swapped()
+    alignment = 16 if k % 2 == 0 else 8
+    found = [plan for plan, _ in in_parts(Search(problem, (alignment, alignment, 16), H200), choose_whole)]
+    assert {plan.gemm.problem.whole_k > 0 for plan in found} == {2048: {False}, 3331: {True}}.get(k, {True, False})
+    for plan in found:
+        c[...] = 0
+        assert plan.run(a, y, c, check=True)
+        np.testing.assert_allclose(c, a @ y.T, rtol=1e-12, atol=1e-11, err_msg=str(plan))
 
 
 @pytest.mark.parametrize("b", ["k", "n"])
@@ -265,7 +287,7 @@ def test_a_k_without_divisors_is_split_too(k):
     plan = choose_gemm(problem_of(128, 64, k, BFloat16), ALIGNED, H200)
     assert isinstance(plan, SplitKGemm)
     assert plan.gemm.problem.whole_k == k
-    assert isinstance(plan.gemm, PaddedGemm) == (k % 8 > 0)
+    assert isinstance(plan.gemm, PaddedGemm) == (k % 2 > 0)  # gemm_sm80 takes rows of whole words
     rows = plan.why().rows
     assert rows[0].plan == plan
 

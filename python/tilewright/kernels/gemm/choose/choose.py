@@ -13,10 +13,12 @@ from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.estimate import estimate
 from tilewright.kernels.gemm.choose.few_tiles import has_few_tiles
+from tilewright.kernels.gemm.choose.promotion import promotion_by_mma
 from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.cost import least_seconds
 from tilewright.kernels.gemm.simt.gemv import is_gemv
 from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.sm80.kernel import SM80
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.kernel import kernel_of, kernels_for
 from tilewright.numeric import Float32, TFloat32
@@ -87,7 +89,7 @@ class Search:
     def _direct(self) -> tuple[tuple[Kernel, ...], GemmPlan | None]:
         kernels = tuple(kernels_for(self.problem, self.facts.capability))
         for i, kernel in enumerate(kernels):
-            plan = _ask(kernel, self.problem, self.alignments, self.facts)
+            plan = ask(kernel, self.problem, self.alignments, self.facts)
             if plan is not None:
                 return kernels[:i], plan
         return kernels, None
@@ -139,7 +141,7 @@ def _padded(search: Search) -> Plan | None:
     copying = padding_seconds(p, sides, facts)
     padded, aligned = pad(p, alignments, sides)
     for kernel in search.refused:
-        gemm = _ask(kernel, padded, aligned, facts) if copying < bound else None
+        gemm = ask(kernel, padded, aligned, facts) if copying < bound else None
         if gemm is not None and copying + expected(gemm, facts) < bound:
             return PaddedGemm.of(p, alignments, sides, gemm)
     return None
@@ -267,7 +269,7 @@ def _without_tf32(problem: GemmProblem) -> GemmProblem:
     return problem._replace(a_type=Float32, b_type=Float32)
 
 
-def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
+def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
     Of wgmma the one that is expected to be faster, by much if it shares tiles along K, where one side has few rows, but
@@ -329,6 +331,8 @@ def as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
 
     if isinstance(plan, CompositeGemm):
         return plan.replace(gemm=as_of(plan.gemm, whole, facts))
+    if kernel_of(plan) is SM80:
+        return plan.replace(promote=promotion_by_mma(plan, facts, whole))
     return promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
 
 

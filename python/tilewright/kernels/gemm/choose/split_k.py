@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from heapq import merge
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeGuard
 
 from tilewright._registry import Lazy
-from tilewright.kernels.gemm.choose.choose import Rule, as_of, orientations
+from tilewright.kernels.gemm.choose.choose import Rule, as_of, ask, orientations
 from tilewright.kernels.gemm.choose.estimate import Waves
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
 from tilewright.kernels.gemm.choose.promotion import has_short_sums
@@ -19,13 +21,14 @@ from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_part
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
 from tilewright.kernels.gemm.simt.cost import tile_cost
 from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.sm80.kernel import SM80
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.kernel import kernel_of
 from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.choose.choose import Search
@@ -43,7 +46,8 @@ __all__ = ["cost_of", "in_parts", "seconds_of", "split_k", "sum_seconds"]
 
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
 FILLS = (2, 1, 0.5)  # how often the CTAs of all parts fill the device
-EQUAL_FILLS = (2, 1, 0.5, 0.25)  # the same where parts have to be equal, so that their numbers are few
+FILLS_BY_ASKING = (2, 1, 0.5, 0.25)  # the same of kernels that are asked for a plan of each
+STEP = 256  # bytes: of all tiles of gemm_sm80 parts have whole steps
 
 _by_sm90 = Lazy("tilewright.kernels.gemm.sm90.choose:considered_in_parts")
 
@@ -61,16 +65,22 @@ def split_k(search: Search, whole: Plan, choose: Callable[[GemmProblem, Alignmen
 def in_parts(search: Search, choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan]) -> Iterator[Found]:
     """The plans in parts along K, with the seconds that they are expected to take, the best first.
 
-    Those of gemm_sm90 have any number of parts, each the one that suits its tiles; those of others have equal parts.
+    Those of gemm_sm90 have any number of parts, each the one that suits its tiles; those of gemm_simt have equal parts.
     """
     problem, alignments, facts = search.problem, search.alignments, search.facts
     if search.plan is not None and kernel_of(search.plan) is SM90:
         yield from _of_any_length(problem, alignments, facts)
         return
-    runs = [iter(sorted(_equal(problem, alignments, facts, choose), key=lambda found: found[1]))]
-    if SM90 in search.refused and any(search.padded_sides):
-        runs.append(_of_any_length(problem, alignments, facts, search.padded_sides))
-    yield from merge(*runs, key=lambda found: found[1])
+    refused = SM90 in search.refused and any(search.padded_sides)
+    copied = _of_any_length(problem, alignments, facts, search.padded_sides) if refused else iter(())
+    first = next(copied, None)
+    # Of what wgmma multiplies, the model of gemm_sm80 does not tell well enough how long few parts take.
+    others = chain([first], copied) if first else _sorted(_by_mma_sync(search))
+    yield from merge(_sorted(_equal(problem, alignments, facts, choose)), others, key=itemgetter(1))
+
+
+def _sorted(found: Iterable[Found]) -> Iterator[Found]:
+    return iter(sorted(found, key=itemgetter(1)))
 
 
 def _of_any_length(
@@ -79,7 +89,7 @@ def _of_any_length(
     """Those of gemm_sm90, of copies of the operands of `sides`."""
     copying = padding_seconds(problem, sides, facts)
     runs = [_one_way(*way, sides, facts) for way in orientations(problem, alignments)]
-    for plan, seconds in merge(*runs, key=lambda found: found[1]):
+    for plan, seconds in merge(*runs, key=itemgetter(1)):
         gemm: GemmPlan | PaddedGemm = plan
         if any(sides):
             gemm = PaddedGemm.of(parts_problem(problem, plan.problem.k), alignments, sides, plan)
@@ -122,15 +132,33 @@ def _equal(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
     choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
 ) -> Iterator[Found]:  # fmt: skip
-    """Those of any kernel; of gemm_simt those whose sums are short."""
-    for parts in _divisors(problem, facts):
-        chosen = choose(parts_problem(problem, problem.k // parts), (*alignments[:2], ROW), facts)
+    """Those of any kernel whose parts are equal; of gemm_simt those whose sums are short."""
+    for count in _divisors(problem, facts):
+        chosen = choose(parts_problem(problem, problem.k // count), (*alignments[:2], ROW), facts)
         gemm = as_of(chosen, problem, facts)
         if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
             continue
         if not _is_by_fma(gemm.kernel_plan) or has_short_sums(gemm.kernel_plan, problem, facts):
-            plan = _plan(problem, alignments, facts, gemm)
-            yield plan, seconds_of(gemm, facts) + sum_seconds(problem, parts, facts)
+            yield _found(problem, alignments, facts, gemm)
+
+
+def _by_mma_sync(search: Search) -> Iterator[Found]:
+    """Those of gemm_sm80 whose last part is shorter, where that kernel does the whole."""
+    p, alignments, facts = search.problem, search.alignments, search.facts
+    if search.plan is None or kernel_of(search.plan) is not SM80:
+        return
+    filling, most = facts.multiprocessors / tiles_of(p, SplitK.of(facts)), _most_parts(p, facts)
+    counts = {min(round(fill * filling), most) for fill in FILLS_BY_ASKING}
+    for k in sorted({length_of_parts(p.k, count, STEP * 8 // p.a_type.bits) for count in counts if count > 1}):
+        parts = parts_problem(p, k)
+        gemm = ask(SM80, parts, (*alignments[:2], ROW), facts) if parts.whole_k else None
+        if gemm is not None:
+            yield _found(p, alignments, facts, as_of(gemm, p, facts))
+
+
+def _found(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm) -> Found:
+    seconds = seconds_of(gemm, facts) + sum_seconds(problem, gemm.problem.batch[-1], facts)
+    return _plan(problem, alignments, facts, gemm), seconds
 
 
 def _plan(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm) -> SplitKGemm:
@@ -139,7 +167,7 @@ def _plan(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm
     return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
 
 
-def _divisors(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
+def _divisors(problem: GemmProblem, facts: DeviceFacts) -> list[int]:
     """The numbers of equal parts that come nearest to filling the device."""
     p, size, most = problem, problem.a_type.bits // 8, _most_parts(problem, facts)
     along_k = p.a_strides[1] == 1 or p.b_strides[1] == 1
@@ -147,8 +175,7 @@ def _divisors(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
     if not fitting:  # rows that are copied first anyway begin where they like
         fitting = [n for n in range(2, most + 1) if p.k % n == 0]
     filling = facts.multiprocessors / tiles_of(p, SplitK.of(facts))
-    found = {min(fitting, key=lambda n: abs(n - fill * filling)) for fill in EQUAL_FILLS if fitting}
-    yield from sorted(found)
+    return sorted({min(fitting, key=lambda n: abs(n - fill * filling)) for fill in FILLS_BY_ASKING if fitting})
 
 
 def sum_seconds(problem: GemmProblem, parts: int, facts: DeviceFacts) -> float:

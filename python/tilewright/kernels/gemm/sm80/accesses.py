@@ -77,7 +77,7 @@ def _loads(plan: GemmSm80, launch: Launch, name: str, load: LoadTable, side: Sid
             tally.add(by_warps(load.smem[..., j]) * side.size, lanes.exists, {0: 1})
         return [tally]
 
-    return [loads, launch.repeated(f"put {name}", [launch.tiles * launch.k_tiles], puts)]
+    return [loads, launch.repeated(f"put {name}", [launch.steps], puts)]
 
 
 def _inside(group: Group, lanes: Lanes, mode: int, vector: int) -> Integers:
@@ -107,7 +107,7 @@ def _fragments(launch: Launch, name: str, size: int, own: Operand, image: Any) -
 
     # The first block once more, before the loop.
     early = launch.tiles if launch.k_tiles else 0
-    return launch.repeated(f"read {name}", [launch.tiles * launch.k_tiles, early], blocks)
+    return launch.repeated(f"read {name}", [launch.steps, early], blocks)
 
 
 def _bias(launch: Launch) -> Tally:

@@ -23,6 +23,7 @@ from tilewright.kernels.gemm.sm80.store import store_fits
 from tilewright.numeric import Float32, Float64, Int32
 
 BATCH_MODES = 3
+NO_PARTS = 1 << 62  # more than K times any number of matrices
 MAX_SUMS = 256  # words that a thread has registers for
 EPILOGUE_AT = 24  # of the epilogue in the parameter, behind three addresses
 
@@ -65,6 +66,11 @@ class GemmSm80(GemmPlan):
     def require_layouts(self) -> None:
         """LayoutError or TypeError where the layouts do not fit together."""
         require_fields(self)
+
+    @property
+    def part_of_k(self) -> int:
+        """As GemmPlan.part_of_k: each CTA knows where its part ends."""
+        return self.tiler_mnk[2]
 
     @property
     def threads(self) -> int:
@@ -132,7 +138,7 @@ class GemmSm80(GemmPlan):
         return (
             f"gemm_sm80<GemmSm80<{tile}, {self.threads}, {self.min_ctas}, {self.stages}, {mma}, {atoms_m}, {atoms_n}, "
             f"{atoms_k}, {loads}, {fragments}, {self._store_type()}, {epilogue_type(p)}, {_unit(p.c_strides)}, "
-            f"{flag(p.k % self.tiler_mnk[2] != 0)}{self._last_argument}>>"
+            f"{flag(any(k % self.tiler_mnk[2] for k in (p.k, p.whole_k)))}{self._last_argument}>>"
         )
 
     def _store_type(self) -> str:
@@ -157,13 +163,15 @@ class GemmSm80(GemmPlan):
         p = self.problem
         none = (0,) * (BATCH_MODES - len(p.batch))
         strides = [x for strides in (p.a_strides, p.b_strides, p.c_strides) for x in strides[:2]]
-        batch = [x for strides in (p.a_strides, p.b_strides, p.c_strides) for x in (*strides[2:], *none)]
+        # Parts of K are the last mode.
+        batch = [x for strides in (p.a_strides, p.b_strides, p.c_strides) for x in (*none, *strides[2:])]
         tiles = self._tiles()
-        counts = (*p.batch, *(1,) * len(none), *tiles, min(self.run_length, max(tiles[0], 1)))
+        counts = (*(1,) * len(none), *p.batch, *tiles, min(self.run_length, max(tiles[0], 1)))
+        extents = p.m, p.n, p.k, p.whole_k or NO_PARTS
         return (
             struct.pack("<3Q", a, b, c)
             + pack_epilogue(p, bias)
-            + struct.pack(f"<3q{len(strides) + len(batch)}q{len(counts)}I", p.m, p.n, p.k, *strides, *batch, *counts)
+            + struct.pack(f"<4q{len(strides) + len(batch)}q{len(counts)}I", *extents, *strides, *batch, *counts)
         )
 
     def pointers(self) -> list[tuple[int, int, int]]:

@@ -91,17 +91,6 @@ def require_fields(plan: GemmSm90) -> None:
     unheld = plan.held_b and plan.not_held(p)
     if unheld:
         refuse(unheld)
-    if p.whole_k and (
-        p.k % bK
-        or not p.batch
-        or not (p.batch[-1] - 1) * p.k < p.whole_k < p.batch[-1] * p.k
-        or any(strides[-1] != p.k * strides[1] for strides in (p.a_strides, p.b_strides))
-    ):
-        refuse(
-            f"parts of K = {p.whole_k} have whole steps of {bK}, but for the last one, and follow each other along the "
-            f"last batch mode; these are {text(p.batch[-1:])} parts of {p.k}, {text(p.a_strides[-1:])} elements of A "
-            f"apart and {text(p.b_strides[-1:])} of B"
-        )
     for name, rows, k_major, sharers in (
         ("bM", bM, majors[0], plan.cluster_mn[1]),
         ("bN", bN, majors[1], plan.cluster_mn[0]),
