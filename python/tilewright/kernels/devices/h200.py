@@ -65,6 +65,8 @@ PROMOTION = {
     "long": 768,  # terms from which on others promote, too
     "beside": 64,  # registers of a thread for fragments and addresses
     "mma_terms": 64,  # of a sum by mma.sync
+    "terms_of_doubles": 128,  # the same of Float64 where C has many blocks, and additions cost more than they save
+    "long_of_doubles": 4096,  # terms from which on cuBLAS shares K of them, if their tiles do not fill the device
     "mma_block": 64,  # rows and columns of a tile, of which there are few where cuBLAS shares K
     # Sums of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory.
     "most_sums": 32,
@@ -165,17 +167,17 @@ SM80 = {
         (64, 64, 64, (2, 2), 4, 2, 0.7),
     ),
     "float64": (  # from Blackwell on without those of 128 rows: the compiler finds no registers for them
-        (128, 128, 128, (2, 4), 3, 1, 0.83),
-        (128, 128, 128, (2, 4), 4, 1, 0.83),
-        (128, 64, 128, (2, 2), 4, 2, 0.83),
-        # Those of 96 fill a last wave that others leave nearly empty. Their rates are their neighbours': not measured.
-        (96, 128, 128, (2, 4), 3, 1, 0.83),
-        (96, 64, 128, (2, 2), 3, 2, 0.82),
-        (64, 96, 128, (2, 2), 3, 2, 0.82),
-        (64, 64, 128, (2, 2), 3, 2, 0.82),
+        # Those of 96 fill a last wave that others leave nearly empty. Rates: medians of 567 launches, 2026-11-29.
+        (128, 128, 128, (2, 4), 3, 1, 0.72),
+        (128, 128, 128, (2, 4), 4, 1, 0.72),
+        (128, 64, 128, (2, 2), 4, 2, 0.88),
+        (96, 128, 128, (2, 4), 3, 1, 0.79),
+        (96, 64, 128, (2, 2), 3, 2, 0.83),
+        (64, 96, 128, (2, 2), 3, 2, 0.83),
+        (64, 64, 128, (2, 2), 3, 2, 0.74),
         (64, 32, 128, (2, 2), 4, 3, 0.77),
-        (32, 32, 256, (2, 2), 3, 3, 0.72),
-        (32, 16, 256, (2, 1), 4, 4, 0.5),
+        (32, 32, 256, (2, 2), 3, 3, 0.6),
+        (32, 16, 256, (2, 1), 4, 4, 0.45),
     ),
     "float8": (  # on Hopper made of conversions and fp16 multiplications, which take registers
         (64, 128, 128, (2, 4), 4, 1, 1.0),

@@ -52,6 +52,8 @@ class Promotion(Section):
     long: int
     beside: int
     mma_terms: int
+    terms_of_doubles: int
+    long_of_doubles: int
     mma_block: int
     most_sums: int
     short: int
@@ -127,7 +129,7 @@ def _rounds(problem: GemmProblem, numbers: Promotion) -> tuple[bool, bool]:
 
 
 def is_shared(problem: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether cuBLAS is expected to share K, so that its sums are short: those of Float32.
+    """Whether cuBLAS is expected to share K, so that its sums are short: those of Float32 and Float64.
 
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
@@ -176,8 +178,10 @@ def has_short_sums(plan: Any, whole: GemmProblem, facts: DeviceFacts) -> bool:
     return as_short or plan.promote > 0
 
 
-def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
+def promotion_by_mma(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = None) -> int:
     """The `promote` of a plan of gemm_sm80: where blocks of C do not fill the device, and a thread has few sums.
+
+    `whole` is the problem of Float64 of which the plan's own has parts of K.
 
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.sm80.build import choose
@@ -186,10 +190,15 @@ def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
     """
     p, bk, numbers = plan.problem, plan.tiler_mnk[2], Promotion.of(facts)
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
-    blocks = math.ceil(p.m / numbers.mma_block) * math.ceil(p.n / numbers.mma_block) * p.batches
-    if not (known and _shows(p)) or accumulators(plan) > numbers.most_sums or blocks > facts.multiprocessors:
+    whole = whole if whole is not None and p.a_type is Float64 else p
+    blocks = math.ceil(whole.m / numbers.mma_block) * math.ceil(whole.n / numbers.mma_block) * whole.batches
+    few = blocks <= facts.multiprocessors
+    if not (known and _shows(p)) or accumulators(plan) > numbers.most_sums:
         return 0
-    if p.k <= numbers.mma_terms:
+    if p.a_type is Float64 and not few:
+        shared = whole.k >= numbers.long_of_doubles and is_shared(whole, facts)
+        return max(numbers.terms_of_doubles // bk, 1) if shared and p.k > numbers.terms_of_doubles else 0
+    if not few or p.k <= numbers.mma_terms:
         return 0
     return 1 if p.a_type is not Float64 and p.k <= numbers.short * bk else max(numbers.mma_terms // bk, 1)
 
