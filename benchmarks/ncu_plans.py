@@ -93,9 +93,14 @@ def steps() -> Iterator[PlanCase]:
 
 
 def last_tiles() -> Iterator[PlanCase]:
-    """Small ones, much of which is tiles over an end: there some lanes of a cp.async write zeros."""
+    """Small ones, much of which is tiles over an end: there some lanes of a cp.async write zeros.
+
+    Of long ones parts of K are at the end of K.
+    """
     for dtype, m, n, k, orders in (
         ("fp64", 200, 136, 192, "kk"),
+        ("fp64", 80, 160, 11438, "kk"),
+        ("fp64", 72, 56, 7662, "kn"),
         ("tf32", 200, 136, 128, "mn"),
         ("tf32", 72, 100, 40, "mn"),
         ("fp32", 300, 260, 44, "mn"),

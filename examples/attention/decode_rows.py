@@ -90,9 +90,8 @@ def join(segment, splits, out, kept, mArrivals, sArrived, head, tile, group, que
     synchronize()
     arrivals = mArrivals[segment.first_part, head, None]
     if tidx == 0:
-        cute.arch.fence_acq_rel_gpu()  # what the block has written comes before its arrival
-        sArrived[0] = cute.arch.atomic_add(arrivals.iterator + tile, 1)
-        cute.arch.fence_acq_rel_gpu()  # and what it reads behind those of others
+        # What the block has written comes before its arrival, and what it reads behind those of others.
+        sArrived[0] = cute.arch.atomic_add(arrivals.iterator + tile, 1, sem="acq_rel", scope="gpu")
     synchronize()
     if sArrived[0] == segment.last_part - segment.first_part:
         for i in cutlass.range(ROWS * depth // (32 * WARPS * WIDE), unroll=1):

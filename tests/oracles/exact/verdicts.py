@@ -253,11 +253,16 @@ def gaps(block: Layout, count: int) -> Layout | None:
 
 
 def apart(a: Layout, b: Layout, r: Layout) -> bool:
-    """Whether R is a copy of A for each element of B, at one place for equal values of B, and apart for others."""
+    """Whether R is a copy of A for each element of B, at one place for equal values of B, and apart for others.
+
+    Where B has values below 0, too, A* counts from 0 in both directions, and copies at v and -v may meet.
+    """
     copies = values(r, [()]).reshape(m.size(b), m.size(a))
     if (copies - copies[:, :1] != np.array(m.offsets(a))).any():
         return False
     places = {(v, int(p)) for v, p in zip(m.offsets(b), copies[:, 0], strict=True)}
+    if min(m.offsets(b)) < 0 < max(m.offsets(b)):
+        return len({v for v, _ in places}) == len(places)
     image = np.unique(np.array(m.offsets(a)))
     taken = (np.array([p for _, p in places])[:, None] + image).reshape(-1)
     return len({v for v, _ in places}) == len(places) and len(np.unique(taken)) == len(taken)
