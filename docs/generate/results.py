@@ -15,7 +15,6 @@ __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
 TITLES = {
-    "attention_backward_256": "Attention backward, bf16, D 256",
     "guarantees": "Promises of safety",
     "gemm_few_rows": "GEMM of few rows",
     "gemm_listed": "GEMM of listed shapes",
