@@ -12,7 +12,7 @@ from tilewright._registry import Lazy
 from tilewright.kernels.gemm.choose.choose import Rule, as_of, ask, orientations
 from tilewright.kernels.gemm.choose.estimate import Waves
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
-from tilewright.kernels.gemm.choose.promotion import has_short_sums
+from tilewright.kernels.gemm.choose.promotion import has_short_sums, promotion_by_mma
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
@@ -153,7 +153,7 @@ def _by_mma_sync(search: Search) -> Iterator[Found]:
         parts = parts_problem(p, k)
         gemm = ask(SM80, parts, (*alignments[:2], ROW), facts) if parts.whole_k else None
         if gemm is not None:
-            yield _found(p, alignments, facts, as_of(gemm, p, facts))
+            yield _found(p, alignments, facts, gemm.replace(promote=promotion_by_mma(gemm, facts, p)))
 
 
 def _found(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm) -> Found:
