@@ -30,6 +30,9 @@ CODE = {
         "A, B and C": (3, "2f644e0f7ddc76a6"),
         "validating C": (3, "608efffae7c0fb23"),  # its text here has lost the indentation
         "coordinate of an index": (2, "c744784903317f9d"),
+        "a layout": (1, "880ea310de46abdd"),
+        "a composition": (1, "c0b9d1053eea2c87"),
+        "the check by coordinates": (1, "0a352e0c72f18166"),
     },
     "002": {
         "shared memory and copies": (29, "34c1222fe198ddb4"),

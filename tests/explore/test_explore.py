@@ -288,3 +288,23 @@ def test_the_page_runs_its_own_script_and_fetches_nothing(browser, server):
         document.body.append(script); return window.foreign === undefined; })()"""
     )
     assert browser.run("fetch(location.href).then(() => 'fetched', error => error.constructor.name)") == "TypeError"
+
+
+def test_presets_of_the_articles_have_their_layouts():
+    """What a preset of the articles shows is in a picture of theirs."""
+    text = (ROOT / "python/tilewright/explore/web/presets.js").read_text(encoding="utf-8")
+    group = re.search(r'\["The articles", \[\n(.*?)\n  \]\],', text, re.S)
+    assert group is not None
+    seeds = (ROOT / "python/tilewright/show/seeds.py").read_text(encoding="utf-8")
+    known = set(re.findall(r'"([^"\s]+:[^"\s]+)"', seeds))
+    numbers = {str(x) for x in (24, 16, 32)}  # of complements
+    for line in group[1].splitlines():
+        given = dict(re.findall(r'\b(\w+): "(.*?)"', line))
+        kind = {given.pop("view"), given.pop("operation", None)}
+        if "make_layout_tv" in kind:  # the article's own call
+            tiler, tv = cute.make_layout_tv(*(L(given[x]) for x in "ab"))
+            assert (str(tv) in known, tuple(tiler)) == (True, (4, 6)), line
+            continue
+        given.pop("tile", None)
+        assert given
+        assert {x for x in given.values() if x} <= known | numbers | {"(2,3)"}, line

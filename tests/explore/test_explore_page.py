@@ -99,6 +99,10 @@ def test_cpp_has_static_integers(browser, url):
     open_tab(browser, "code")
     program = browser.run("explorer.frame.querySelectorAll('.panel pre')[1].textContent")
     assert "composition(Swizzle<1,1,2>{}, Int<0>{}, make_layout(" in program
+    type_into(browser, "operation", "with_shape")  # of CuTe's layouts a member
+    open_tab(browser, "code")
+    program = browser.run("explorer.frame.querySelectorAll('.panel pre')[1].textContent")
+    assert re.search(r"auto result = \w+\.with_shape\(\w+\);", program), program
 
 
 CAUGHT = """(async () => {

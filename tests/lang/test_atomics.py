@@ -176,6 +176,31 @@ def test_every_message_is_compiled_and_changes_what_it_should(dtype):
             assert f"atom.{how}.global.{text}" in compiled.ptx
 
 
+@cute.kernel
+def count_in_shared(y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    shared = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Int32, 2)
+    if thread < 2:
+        shared[thread] = 0
+    cute.arch.sync_threads()
+    cute.arch.atomic_add(shared.iterator + 1, 2, sem="acq_rel", scope="cta")
+    cute.arch.sync_threads()
+    if thread < 2:
+        y[thread] = shared[thread]
+
+
+def test_messages_in_shared_memory():
+    @cute.jit
+    def run(y: cute.Tensor):
+        count_in_shared(y).launch(grid=[1, 1, 1], block=[64, 1, 1])
+
+    y = torch.zeros(2, dtype=torch.int32)
+    run(y)
+    assert y.tolist() == [0, 128]
+    compiled = cute.compile(run, y, options="--gpu-arch sm_90a")
+    assert "atom.acq_rel.cta.shared.add.u32" in compiled.ptx
+
+
 @pytest.mark.parametrize(
     ("name", "dtype", "options", "text"),
     [

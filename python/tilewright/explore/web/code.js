@@ -106,11 +106,8 @@ const CPP = {
   layout: state => [`auto layout = ${cppOperand(state.layout)};`, "print_layout(layout);"],
   operation: state => {
     const given = operandsOf(state).filter(({ text }) => text.trim()), names = given.map(({ name }) => nameIn(name));
-    if (state.operation === "make_layout_tv" || state.operation === "recast_layout" || ["upcast", "downcast"].includes(state.operation)) {
-      return given.map(({ text }, i) => `auto ${names[i]} = ${cppOperand(text)};`).concat(CPP_CALLS[state.operation](names, given));
-    }
-    const lines = given.map(({ text }, i) => `auto ${names[i]} = ${cppOperand(text)};`);
-    return [...lines, `auto result = ${CPP_NAMES[state.operation] ?? state.operation}(${names.join(", ")});`, "print(result);"];
+    const lines = given.map(({ text }, i) => `auto ${names[i]} = ${cppOperand(text)};`), call = CPP_CALLS[state.operation];
+    return [...lines, ...(call ? call(names, given) : [`auto result = ${state.operation}(${names.join(", ")});`, "print(result);"])];
   },
   tv: state => [`auto tv = ${cppOperand(state.tv)};  // (thread, value) to the offset in a tile ${state.tile}`, "print_layout(tv);"],
   copy: state => {
@@ -132,9 +129,9 @@ const CPP = {
   banks: state => [`auto layout = composition(${cppOperand(state.swizzle)}, ${cppOperand(state.shared)});`, "print_layout(layout);"],
   request: state => [`auto layout = ${cppOperand(state.request)};  // (lane, value) to offset`, "print_layout(layout);"],
 };
-const CPP_NAMES = { crd2idx: "crd2idx", with_shape: "with_shape" };
 const CPP_CALLS = {
   make_layout_tv: names => [`auto layout_mn = raked_product(${names.join(", ")});`, `auto tv = right_inverse(layout_mn).with_shape(make_shape(size(${names[0]}), size(${names[1]})));`],
+  with_shape: names => [`auto result = ${names[0]}.with_shape(${names[1]});`, "print(result);"],
   upcast: (names, given) => [`auto result = upcast<${given[1].text}>(${names[0]});`],
   downcast: (names, given) => [`auto result = downcast<${given[1].text}>(${names[0]});`],
   recast_layout: (names, given) => [`auto result = recast_layout<uint_bit_t<${given[1].text}>, uint_bit_t<${given[0].text}>>(${names[2]});`],
