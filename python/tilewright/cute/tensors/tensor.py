@@ -368,8 +368,8 @@ def make_tensor(
 ) -> Tensor:
     """The tensor iterator o layout; a shape in place of a layout means its compact column-major layout.
 
-    The iterator is a Pointer, an integer (tensor[c] = iterator + layout(c)) or a coordinate.
-    Source: CuTe C++ `make_tensor`.
+    The iterator is a Pointer, an integer (tensor[c] = iterator + layout(c)) or a coordinate. TypeError for another one,
+    LayoutError for a layout that is none. Source: CuTe C++ `make_tensor`.
 
     >>> from tilewright import cute
     >>> print(cute.make_tensor(0, (2, 3)))

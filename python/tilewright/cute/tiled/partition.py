@@ -110,7 +110,8 @@ def local_partition(
 ) -> Tensor:
     """The elements of one thread: outer_partition at the coordinate where the thread layout `tiler` is index.
 
-    proj keeps the modes of the thread layout where it is not None. Source: CuTe C++ `local_partition`.
+    proj keeps the modes of the thread layout where it is not None. TypeError where `tiler` is no layout of threads,
+    LayoutError where it has more modes than the tensor. Source: CuTe C++ `local_partition`.
 
     >>> from tilewright import cute
     >>> threads = cute.make_layout((4, 2))

@@ -109,7 +109,8 @@ class _Compile:
     """`cute.compile(function, *args)`: the compiled function for these arguments, without running it.
 
     Constexpr arguments are fixed and left out of calls. `cute.compile[KeepPTX, OptLevel(1)](..)` has options in
-    brackets, `options="--opt-level 1"` as text.
+    brackets, `options="--opt-level 1"` as text. TypeError for a function without @cute.jit and for arguments that it
+    does not take, ValueError for an unknown option.
 
     >>> from tilewright import Constexpr, Int32
     >>> @jit
