@@ -28,6 +28,7 @@ Plan = TypeVar("Plan", bound="GemmPlan")
 
 __all__ = [
     "accumulators",
+    "has_long_doubles",
     "has_short_sums",
     "is_exact",
     "promotion_by_mma",
@@ -196,11 +197,23 @@ def promotion_by_mma(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = 
     if not (known and _shows(p)) or accumulators(plan) > numbers.most_sums:
         return 0
     if p.a_type is Float64 and not few:
-        shared = whole.k >= numbers.long_of_doubles and is_shared(whole, facts)
-        return max(numbers.terms_of_doubles // bk, 1) if shared and p.k > numbers.terms_of_doubles else 0
+        long = has_long_doubles(whole, facts) and p.k > numbers.terms_of_doubles
+        return max(numbers.terms_of_doubles // bk, 1) if long else 0
     if not few or p.k <= numbers.mma_terms:
         return 0
     return 1 if p.a_type is not Float64 and p.k <= numbers.short * bk else max(numbers.mma_terms // bk, 1)
+
+
+def has_long_doubles(problem: GemmProblem, facts: DeviceFacts) -> bool:
+    """Whether sums of Float64 are long, and cuBLAS is expected to share K.
+
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> [has_long_doubles(problem_of(100, 14336, k, Float64), H200) for k in (1024, 4096)]
+    [False, True]
+    """
+    is_long = problem.a_type is Float64 and problem.k >= Promotion.of(facts).long_of_doubles
+    return is_long and is_shared(problem, facts)
 
 
 def promotion_by_wgmma(plan: Any, facts: DeviceFacts) -> int:
