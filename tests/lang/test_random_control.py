@@ -3,7 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counts import one_in
 from random_functions import define, source
 from traced_numbers import note, require_python
 
@@ -13,7 +12,6 @@ def seen(x):
     return x
 
 
-@one_in(2)
 @given(st.integers(0, 2**40), st.booleans())
 def test_random_functions_mean_what_python_means(seed, flag):
     text = source(seed)
