@@ -65,7 +65,8 @@ def split_k(search: Search, whole: Plan, choose: Callable[[GemmProblem, Alignmen
 def in_parts(search: Search, choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan]) -> Iterator[Found]:
     """The plans in parts along K, with the seconds that they are expected to take, the best first.
 
-    Those of gemm_sm90 have any number of parts, each the one that suits its tiles; those of gemm_simt have equal parts.
+    Those of gemm_sm90 have any number of parts, each the one that suits its tiles, those of gemm_sm80 any number that
+    fills the device, and those of gemm_simt equal parts.
     """
     problem, alignments, facts = search.problem, search.alignments, search.facts
     if search.plan is not None and kernel_of(search.plan) is SM90:
