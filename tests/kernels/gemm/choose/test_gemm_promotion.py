@@ -10,12 +10,10 @@ import pytest
 from tilewright import BFloat16, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm, choose_whole
-from tilewright.kernels.gemm.choose.promotion import has_long_doubles
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.kernels.gemm.sm80 import build as gemm_sm80
-from tilewright.kernels.gemm.sm80.choose import considered
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 
 ALIGNED = (16, 16, 16)
@@ -142,15 +140,3 @@ def test_errors():
     integers = gemm_sm90.choose(problem_of(64, 64, 256, Int8), ALIGNED)
     with pytest.raises(ValueError, match=r"GemmSm90: promote is 2, but sums of Int32 are exact .*; use promote=0"):
         integers.replace(promote=2)
-
-
-@pytest.mark.parametrize(
-    ("m", "n", "k", "is_short"), [(100, 14336, 4096, True), (1030, 8192, 8192, False), (100, 14336, 1024, False)]
-)
-def test_long_sums_of_fp64_are_short_where_cublas_shares_k(m, n, k, is_short):
-    """The fastest tile there has too many sums for a second set of them."""
-    problem = problem_of(m, n, k, Float64)
-    plan = gemm_sm80.choose(problem, ALIGNED, H200)
-    assert (plan.promote > 0, has_long_doubles(problem, H200)) == (is_short, is_short)
-    fastest, _ = next(considered(problem, ALIGNED, H200))
-    assert (plan == fastest) == (not is_short)

@@ -14,6 +14,7 @@ from tilewright.devices import H200
 from tilewright.kernels.common import ahead, launch
 from tilewright.kernels.gemm import request as gemm_asked
 from tilewright.kernels.gemm.choose import tune as gemm_tune
+from tilewright.kernels.gemm.choose.double_sums import has_short_doubles
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.command import cache_command
 
@@ -84,7 +85,7 @@ def test_the_fastest_plan_is_found(device):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_at_most_twelve_plans_are_compiled_and_measured(device, dtype):
     """Each kernel once, before the first launch; the chosen plan, and the best of every kernel, are among them."""
-    a = torch.zeros(512, 1024, dtype=dtype)
+    a = torch.zeros(512, 512 if dtype is torch.float64 else 1024, dtype=dtype)  # longer sums of fp64 are split
     chosen = kernels.gemm.plan(a, a.clone())
     device.time = lambda plan: 1e-3 if plan == chosen else 2e-3
     assert kernels.gemm.tune(a, a.clone()) == chosen
@@ -95,6 +96,14 @@ def test_at_most_twelve_plans_are_compiled_and_measured(device, dtype):
     assert {x.kernel_name for x in device.samples} == {
         torch.float32: {"simt"}, torch.bfloat16: {"sm90", "sm80"}, torch.float64: {"sm80", "simt"}
     }[dtype]  # fmt: skip
+
+
+def test_plans_with_long_sums_of_fp64_are_not_measured(device):
+    a = torch.zeros(512, 4096, dtype=torch.float64)
+    chosen = kernels.gemm.tune(a, a.clone())
+    assert chosen.problem.k == 4096
+    for plan in device.samples:
+        assert has_short_doubles(plan.kernel_plan, chosen.problem, H200), str(plan)
 
 
 def test_a_hopeless_kernel_is_not_measured(device):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tilewright import Float64, kernels
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import Search, choose_gemm, choose_whole
+from tilewright.kernels.gemm.choose.double_sums import has_short_doubles, parts_of_cublas
 from tilewright.kernels.gemm.choose.split_k import in_parts
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm
 from tilewright.kernels.gemm.problem import problem_of
@@ -43,3 +46,56 @@ def test_all_parts_of_fp64_are_right(k, is_uneven, along, b):
         c[...] = 0
         assert plan.run(a, y, c, check=True)
         assert np.linalg.norm(c - right) < 1e-15 * np.linalg.norm(right), str(plan)
+
+
+def extents(least, most):
+    """About logarithmic."""
+    return st.integers(0, 1000).map(lambda x: round(least * (most / least) ** (x / 1000)))
+
+
+@given(extents(32, 4096), extents(32, 4096), extents(64, 32768), st.sampled_from("kn"), st.sampled_from("mn"))
+@settings(max_examples=300)
+def test_sums_of_fp64_are_as_short_as_those_of_cublas(m, n, k, b, c):
+    problem = problem_of(m, n, k, Float64, b=b, c=c)
+    plan = choose_gemm(problem, (8 if k % 2 else 16, 16 if b == "n" or k % 2 == 0 else 8, 16), H200)
+    assert has_short_doubles(plan.kernel_plan, problem, H200), str(plan)
+    assert plan.kernel_plan.promote == 0 or parts_of_cublas(problem, H200) > 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "parts"),
+    [
+        ((1000, 3072, 8192), 1),  # measured: 1.0
+        ((179, 8192, 8192), 2),  # 2.0
+        ((640, 2560, 2560), 3),  # 3.0
+        ((384, 896, 8064), 6),  # 5.8
+        ((144, 480, 30424), 9),  # 9.1
+        ((205, 152, 5472), 7),  # 7.0
+        ((464, 88, 5504), 10),  # 10.5
+    ],
+)
+def test_parts_of_fp64_whose_errors_were_measured(shape, parts):
+    """cuBLAS had so many on an H200, by its errors; fewer leave larger ones. Many more than that take time."""
+    problem = problem_of(*shape, Float64)
+    assert parts <= parts_of_cublas(problem, H200) + 0.5 <= max(1.5, 4 * parts)
+    plan = choose_gemm(problem, ALIGNED, H200)
+    assert (plan.parts if isinstance(plan, SplitKGemm) else 1) >= 0.85 * parts
+
+
+def test_a_shared_sum_of_fp64_has_a_smaller_error():
+    """Eight parts leave about a third of the error of the whole, which is what the rule counts on."""
+    rng = np.random.default_rng(1)
+    a, b, c = rng.standard_normal((32, 4096)), rng.standard_normal((32, 4096)), np.zeros((32, 32))
+    right = a.astype(np.longdouble) @ b.astype(np.longdouble).T
+    problem = kernels.gemm.plan(a, b, c).problem
+    errors = []
+    split = next(
+        plan for plan, _ in in_parts(Search(problem, ALIGNED, H200), choose_whole) if not plan.kernel_plan.promote
+    )
+    for plan in (choose_whole(problem, ALIGNED, H200).replace(promote=0), split):
+        c[...] = 0
+        assert plan.run(a, b, c, check=True)
+        errors.append(float(np.linalg.norm(c - right) / np.linalg.norm(right)))
+    length = split.kernel_plan.problem.k
+    expected = ((length + split.parts) / 4096) ** 0.5
+    assert 0.7 * expected < errors[1] / errors[0] < 1.4 * expected

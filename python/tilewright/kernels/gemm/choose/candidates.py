@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tilewright.kernels.gemm.choose.choose import asks_both_ways, choose_gemm, expected, orientations
+from tilewright.kernels.gemm.choose.double_sums import has_short_doubles
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.kernel import kernel_of, kernels_for
 
@@ -31,7 +32,8 @@ def candidates(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts)
     """The chosen plan, then those that are expected to be the fastest, CANDIDATES together.
 
     The best plan of every kernel that is not hopeless is among them. Where the kernels have fewer tiles, their plans of
-    other depths and stages follow. No more plans are built than are returned, or hardly.
+    other depths and stages follow. No more plans are built than are returned, or hardly. Of Float64 only those are
+    among them whose sums are short.
 
     >>> from tilewright import BFloat16
     >>> from tilewright.devices import H200
@@ -58,7 +60,8 @@ def candidates(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts)
     )
     found: dict[str, Plan] = {}
     for plan in chain([chosen], kinds.values(), (plan for plan, _ in by_time), others):
-        found.setdefault(text_of(plan), plan)
+        if plan is chosen or has_short_doubles(plan.kernel_plan, problem, facts):
+            found.setdefault(text_of(plan), plan)
         if len(found) == CANDIDATES:
             break
     return list(found.values())

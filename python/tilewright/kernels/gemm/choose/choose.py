@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright._cached import cached_property
 from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.double_sums import parts_of_cublas
 from tilewright.kernels.gemm.choose.estimate import estimate
 from tilewright.kernels.gemm.choose.few_tiles import has_few_tiles
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma
@@ -197,15 +198,16 @@ def _split_k(search: Search) -> Plan | None:
 
 def _is_split(search: Search) -> bool:
     """Whether C has a few tiles, and sums are long; a GEMV shares its K already."""
-    p = search.problem
-    may_be = has_few_tiles(p, search.facts) and search.plan is not None
+    p, facts = search.problem, search.facts
+    may_be = (has_few_tiles(p, facts) or parts_of_cublas(p, facts) > 1) and search.plan is not None
     return may_be and not (search.is_float32_by_fma and is_gemv(search.plan))
 
 
 RECIPES = (
     Recipe(
         "split K",
-        "C has tiles for at most a third of the device, and parts of K with sums of their own take less than the whole",
+        "C has tiles for at most a third of the device, and parts of K with sums of their own take less than the "
+        "whole; of fp64 also where cuBLAS is expected to have parts, and so short sums",
         _is_split,
         _split_k,
     ),

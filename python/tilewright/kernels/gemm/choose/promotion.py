@@ -17,6 +17,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.double_sums import parts_of_cublas
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ Plan = TypeVar("Plan", bound="GemmPlan")
 
 __all__ = [
     "accumulators",
-    "has_long_doubles",
     "has_short_sums",
     "is_exact",
     "promotion_by_mma",
@@ -53,8 +53,7 @@ class Promotion(Section):
     long: int
     beside: int
     mma_terms: int
-    terms_of_doubles: int
-    long_of_doubles: int
+    sums_of_doubles: int
     mma_block: int
     most_sums: int
     short: int
@@ -190,30 +189,16 @@ def promotion_by_mma(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = 
     [2, 0]
     """
     p, bk, numbers = plan.problem, plan.tiler_mnk[2], Promotion.of(facts)
-    known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
-    whole = whole if whole is not None and p.a_type is Float64 else p
-    blocks = math.ceil(whole.m / numbers.mma_block) * math.ceil(whole.n / numbers.mma_block) * whole.batches
-    few = blocks <= facts.multiprocessors
-    if not (known and _shows(p)) or accumulators(plan) > numbers.most_sums:
+    if not _shows(p) or p.k <= numbers.mma_terms:
         return 0
-    if p.a_type is Float64 and not few:
-        long = has_long_doubles(whole, facts) and p.k > numbers.terms_of_doubles
-        return max(numbers.terms_of_doubles // bk, 1) if long else 0
-    if not few or p.k <= numbers.mma_terms:
+    if p.a_type is Float64:
+        is_short = parts_of_cublas(whole or p, facts) == 1
+        return 0 if is_short or accumulators(plan) > numbers.sums_of_doubles else max(numbers.mma_terms // bk, 1)
+    blocks = math.ceil(p.m / numbers.mma_block) * math.ceil(p.n / numbers.mma_block) * p.batches
+    known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2) and accumulators(plan) <= numbers.most_sums
+    if not known or blocks > facts.multiprocessors:
         return 0
-    return 1 if p.a_type is not Float64 and p.k <= numbers.short * bk else max(numbers.mma_terms // bk, 1)
-
-
-def has_long_doubles(problem: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether sums of Float64 are long, and cuBLAS is expected to share K.
-
-    >>> from tilewright.devices import H200
-    >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> [has_long_doubles(problem_of(100, 14336, k, Float64), H200) for k in (1024, 4096)]
-    [False, True]
-    """
-    is_long = problem.a_type is Float64 and problem.k >= Promotion.of(facts).long_of_doubles
-    return is_long and is_shared(problem, facts)
+    return 1 if p.k <= numbers.short * bk else max(numbers.mma_terms // bk, 1)
 
 
 def promotion_by_wgmma(plan: Any, facts: DeviceFacts) -> int:

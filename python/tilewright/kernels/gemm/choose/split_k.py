@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from tilewright._registry import Lazy
 from tilewright.kernels.gemm.choose.choose import Rule, as_of, ask, orientations
+from tilewright.kernels.gemm.choose.double_sums import has_short_doubles, parts_of_cublas
 from tilewright.kernels.gemm.choose.estimate import Waves
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
 from tilewright.kernels.gemm.choose.promotion import has_short_sums, promotion_by_mma
@@ -47,6 +48,7 @@ __all__ = ["cost_of", "in_parts", "seconds_of", "split_k", "sum_seconds"]
 ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
 FILLS = (2, 1, 0.5)  # how often the CTAs of all parts fill the device
 FILLS_BY_ASKING = (2, 1, 0.5, 0.25)  # the same of kernels that are asked for a plan of each
+SHARES = (0.9, 1.2)  # times as many parts as cuBLAS is expected to have
 STEP = 256  # bytes: of all tiles of gemm_sm80 parts have whole steps
 
 _by_sm90 = Lazy("tilewright.kernels.gemm.sm90.choose:considered_in_parts")
@@ -55,9 +57,11 @@ _by_sm90 = Lazy("tilewright.kernels.gemm.sm90.choose:considered_in_parts")
 def split_k(search: Search, whole: Plan, choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan]) -> Plan | None:
     """The plan in parts along K; None where no number of parts is expected to be much faster than the `whole`.
 
-    `choose` gives the plan of a problem whose K is not split.
+    Sums of Float64 that are too long in the whole are shorter in parts, however fast they are. `choose` gives the plan
+    of a problem whose K is not split.
     """
-    limit = SplitK.of(search.facts).gain * seconds_of(whole, search.facts)
+    is_short = has_short_doubles(whole.kernel_plan, search.problem, search.facts)
+    limit = SplitK.of(search.facts).gain * seconds_of(whole, search.facts) if is_short else math.inf
     best, seconds = next(in_parts(search, choose), (None, limit))
     return best if seconds < limit else None
 
@@ -133,28 +137,41 @@ def _equal(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
     choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
 ) -> Iterator[Found]:  # fmt: skip
-    """Those of any kernel whose parts are equal; of gemm_simt those whose sums are short."""
+    """Those of any kernel whose parts are equal, and sums short."""
     for count in _divisors(problem, facts):
         chosen = choose(parts_problem(problem, problem.k // count), (*alignments[:2], ROW), facts)
         gemm = as_of(chosen, problem, facts)
         if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
             continue
-        if not _is_by_fma(gemm.kernel_plan) or has_short_sums(gemm.kernel_plan, problem, facts):
+        if _is_exact(gemm.kernel_plan, problem, facts):
             yield _found(problem, alignments, facts, gemm)
 
 
 def _by_mma_sync(search: Search) -> Iterator[Found]:
-    """Those of gemm_sm80 whose last part is shorter, where that kernel does the whole."""
+    """Those of gemm_sm80 that are not among the equal ones, where that kernel does the whole."""
     p, alignments, facts = search.problem, search.alignments, search.facts
     if search.plan is None or kernel_of(search.plan) is not SM80:
         return
-    filling, most = facts.multiprocessors / tiles_of(p, SplitK.of(facts)), _most_parts(p, facts)
-    counts = {min(round(fill * filling), most) for fill in FILLS_BY_ASKING}
-    for k in sorted({length_of_parts(p.k, count, STEP * 8 // p.a_type.bits) for count in counts if count > 1}):
+    equal = _divisors(p, facts)
+    for k in sorted({length_of_parts(p.k, count, STEP * 8 // p.a_type.bits) for count in _counts(p, facts)}):
         parts = parts_problem(p, k)
-        gemm = ask(SM80, parts, (*alignments[:2], ROW), facts) if parts.whole_k else None
-        if gemm is not None:
-            yield _found(p, alignments, facts, gemm.replace(promote=promotion_by_mma(gemm, facts, p)))
+        if not parts.whole_k and parts.batch[-1] in equal:
+            continue
+        gemm = ask(SM80, parts, (*alignments[:2], ROW), facts)
+        if gemm is None:
+            continue
+        gemm = gemm.replace(promote=promotion_by_mma(gemm, facts, p))
+        if _is_exact(gemm, p, facts):
+            yield _found(p, alignments, facts, gemm)
+
+
+def _counts(problem: GemmProblem, facts: DeviceFacts) -> set[int]:
+    """The numbers of parts, 2 or more, that fill the device, and of Float64 those that are as short as cuBLAS's."""
+    filling, most = facts.multiprocessors / tiles_of(problem, SplitK.of(facts)), _most_parts(problem, facts)
+    shared = parts_of_cublas(problem, facts)
+    wanted = [round(fill * filling) for fill in FILLS_BY_ASKING]
+    wanted += [math.ceil(fill * shared) for fill in SHARES if shared > 1]
+    return {min(count, most) for count in wanted if min(count, most) > 1}
 
 
 def _found(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm) -> Found:
@@ -201,6 +218,13 @@ def cost_of(plan: GemmPlan, facts: DeviceFacts) -> Cost:
     if _is_by_fma(plan):
         return tile_cost(plan, facts)
     return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
+
+
+def _is_exact(plan: GemmPlan, whole: GemmProblem, facts: DeviceFacts) -> bool:
+    """Whether the sums of a plan for parts of a whole are about as short as cuBLAS's."""
+    if _is_by_fma(plan):
+        return has_short_sums(plan, whole, facts)
+    return has_short_doubles(plan, whole, facts)
 
 
 def _is_by_fma(plan: GemmPlan) -> TypeGuard[GemmSimt]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
-from tilewright.kernels.gemm.choose.promotion import has_long_doubles, promotion_by_mma, with_promotion
+from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
 from tilewright.kernels.gemm.sm80.cost import Accesses, Sm80Numbers, Sm80Tile, tile_cost
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
@@ -68,19 +68,14 @@ def operation(problem: GemmProblem, capability: int) -> Any:
 def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None) -> GemmSm80 | None:
     """The plan for a problem whose tensors have these alignments in bytes; None where the kernel does not take it.
 
-    It is the fastest one. Of long sums of Float64 that cuBLAS is expected to share it is the fastest with short sums.
+    It is the one that is expected to be the fastest.
 
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> plan = choose(problem_of(4096, 4096, 4096, Float64), (16, 16, 16))
     >>> plan.tiler_mnk, plan.stages, plan.threads
     ((128, 64, 16), 4, 128)
     """
-    facts = facts or H200
-    plans = (plan for plan, _ in considered(problem, alignments, facts))
-    fastest = next(plans, None)
-    if fastest is None or fastest.promote or not has_long_doubles(problem, facts):
-        return fastest
-    return next((plan for plan in plans if plan.promote), fastest)
+    return next((plan for plan, _ in considered(problem, alignments, facts)), None)
 
 
 def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> list[tuple[Sm80Tile, Cost]]:
