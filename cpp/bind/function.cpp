@@ -65,7 +65,10 @@ void bind_function(py::module_& m) {
       m, "is_admissible",
       [](LayoutArg layout, IntArg cotarget) {
         return guarded("is_admissible", {layout.handle, cotarget.handle}, [&] {
-          const Admissibility answer = is_admissible(to_layout(layout.handle), to_int64(cotarget.handle));
+          const Layout modes = to_layout(layout.handle);
+          const int64_t end = to_int64(cotarget.handle);
+          if (end <= 0) return Verdict{false, concat("the cotarget ", end, " is not positive"), py::none()};
+          const Admissibility answer = is_admissible(modes, end);
           return Verdict{answer.holds, answer.reason, py::none()};
         });
       },

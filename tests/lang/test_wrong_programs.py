@@ -855,7 +855,7 @@ SAID = {
         cutlass.LayoutError,
         "make_rmem_tensor(?:1): registers need a static layout; use Python integers for its leaves",
     ),
-    "dynamic_load": (cutlass.LayoutError, "a vector has a static shape, but got (?); slice the tensor first"),
+    "dynamic_load": (cutlass.LayoutError, "load: a vector has a static shape, but got (?); slice the tensor first"),
     "assert_dynamic": (cute.KernelError, "k: 1 defect\n"),
     "try_except": (
         TypeError,

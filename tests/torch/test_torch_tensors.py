@@ -10,7 +10,8 @@ from tilewright.cute.runtime import from_dlpack
 
 torch = pytest.importorskip("torch")
 
-from tilewright.torch import tensors as helpers  # noqa: E402 - torch has to be there
+from tilewright import torch as products  # noqa: E402 - torch has to be there
+from tilewright.torch import tensors as helpers  # noqa: E402
 
 SMALL_FLOATS = [cutlass.Float8E4M3FN, cutlass.Float8E5M2]
 
@@ -113,3 +114,65 @@ def test_a_kernel_computes_in_small_floats():
     tensor, stored = helpers.cute_tensor_like(data, cutlass.Float8E4M3FN, False)
     launch(tensor)
     torch.testing.assert_close(stored.view(torch.float8_e4m3fn).float(), data * 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: helpers.matrix(2, 4, 8, True, float), TypeError, "matrix: expected an element type such as"),
+        (
+            lambda: helpers.matrix(2, 4, 8, True, cutlass.Float16, 3),
+            TypeError,
+            "create_and_permute_torch_tensor: expected init_type",
+        ),
+        (
+            lambda: helpers.create_and_permute_torch_tensor((2, 3), cutlass.Float32),
+            TypeError,
+            "create_and_permute_torch_tensor: expected dtype to be a torch.dtype",
+        ),
+        (
+            lambda: helpers.cute_tensor_like(1, cutlass.Float16, True),
+            TypeError,
+            "cute_tensor_like: expected data_ref to be a torch",
+        ),
+        (
+            lambda: helpers.cute_tensor_like(torch.ones(2), float, True),
+            TypeError,
+            "cute_tensor_like: expected an element type",
+        ),
+        (
+            lambda: converted(torch.ones(2), 1, cutlass.Float16),
+            TypeError,
+            "convert_cute_tensor: expected cute_tensor to be",
+        ),
+        (
+            lambda: converted(1, None, cutlass.Float16),
+            TypeError,
+            "convert_cute_tensor: expected f32_torch_tensor to be a",
+        ),
+        (
+            lambda: converted(torch.ones(2), None, float),
+            TypeError,
+            "convert_cute_tensor: expected an element type such",
+        ),
+        (lambda: converted(torch.ones(2), None, cutlass.Int4), TypeError, "dtype: torch has no type for Int4"),
+    ],
+)
+def test_errors_name_the_function(call, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        call()
+
+
+def converted(values, tensor, dtype):
+    given = helpers.cute_tensor_like(torch.ones(2), cutlass.Float16, False)[0] if tensor is None else tensor
+    return helpers.convert_cute_tensor(values, given, dtype)
+
+
+def test_operands_without_memory_give_no_product():
+    a, b = torch.ones(2, 3), torch.ones(3, 4)
+    for call in (
+        lambda: products.matmul(a, b.to("meta")),
+        lambda: products.addmm(torch.ones(4).to("meta"), a, b),
+    ):
+        with pytest.raises(ValueError, match=r"is on meta, but a is on cpu"):
+            call()

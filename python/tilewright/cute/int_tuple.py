@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import Layout, ScaledBasis
+from tilewright.numeric import Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,4 +155,15 @@ def static(value: object) -> Any:
     >>> static((Int32(4), 8))
     (4, 8)
     """
-    return transform_leaf(lambda leaf: getattr(leaf, "_value", leaf), value)
+    return transform_leaf(_static_leaf, value)
+
+
+def _static_leaf(leaf: Any) -> Any:
+    if not isinstance(leaf, Numeric):
+        return leaf
+    if leaf.is_traced:
+        raise TypeError(
+            f"static: the value of the {type(leaf).__name__} is known only at run time; pass the number as "
+            "cutlass.Constexpr"
+        )
+    return leaf._value

@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, numeric
+from tilewright._boundary import shown
 from tilewright._core import program
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.tensor import Tensor
@@ -90,6 +91,9 @@ def on_cpu(
     """
     if resident is not None and resident < 1:
         raise ValueError(f"on_cpu: resident is {resident}; expected at least one CTA")
+    for name, number in (("seed", seed), ("resident", resident)):
+        if not hasattr(number, "__index__") and (number is not None or name == "seed"):
+            raise TypeError(f"on_cpu: expected {name} to be an integer, but got {shown(number)}")
     before = dict(vars(_settings))
     vars(_settings).update(check=check, seed=seed, resident=resident, memory=memory, is_inside=True)
     try:

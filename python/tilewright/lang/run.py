@@ -48,9 +48,10 @@ def on_device(device: str) -> Iterator[None]:
     >>> with on_device("cpu"):
     ...     pass
     """
-    found = re.fullmatch(r"cpu|cuda(?::(\d+))?", device)
+    found = re.fullmatch(r"cpu|cuda(?::(\d+))?", device) if isinstance(device, str) else None
     if found is None:
-        raise ValueError(f'on_device: expected "cpu", "cuda" or "cuda:1", but got {device!r}')
+        kind = ValueError if isinstance(device, str) else TypeError
+        raise kind(f'on_device: expected "cpu", "cuda" or "cuda:1", but got {device!r}')
     chosen = _CPU
     if device != "cpu":
         number = int(found[1]) if found[1] else max(current_device(), 0)

@@ -128,6 +128,9 @@ def _fake(
     activation: str | None,
     out_dtype: torch.dtype | None,
 ) -> Tensor:
+    for name, x in (("b", b), ("bias", bias)):
+        if x is not None and x.device != a.device:
+            raise ValueError(f"tilewright.torch: {name} is on {x.device}, but a is on {a.device}; move one of them")
     return a.new_empty(_shape(a, b, c, bias), dtype=_out_type(a, out_dtype))
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tilewright import numeric
+from tilewright._boundary import shown
 from tilewright.cute.runtime import from_dlpack
-from tilewright.cute.tensors.tensor import recast_tensor
+from tilewright.cute.tensors.tensor import Tensor, recast_tensor
 from tilewright.numeric import Numeric
 from tilewright.numeric.base import require_dtype
 
@@ -61,11 +62,20 @@ def dtype(ty: type[Numeric]) -> torch.dtype:
     require_dtype("dtype", ty)
     if ty not in _TYPES:
         raise TypeError(f"dtype: torch has no type for {ty}")
+    return _torch_type(ty)
+
+
+def _torch_type(ty: type[Numeric]) -> torch.dtype:
     return _TYPES[ty]
 
 
 def current_stream() -> torch.cuda.Stream:
     """torch's current CUDA stream of its current device."""
+def _require_tensor(function: str, argument: str, x: Any) -> None:
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"{function}: expected {argument} to be a torch.Tensor, but got {shown(x)}")
+
+
     return torch.cuda.current_stream()
 
 
@@ -119,6 +129,11 @@ def create_and_permute_torch_tensor(
 
 def matrix(
     l: int,  # noqa: E741 - the name that programs pass
+    function = "create_and_permute_torch_tensor"
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"{function}: expected dtype to be a torch.dtype, but got {shown(dtype)}")
+    if not isinstance(init_type, TensorInitType):
+        raise TypeError(f"{function}: expected init_type to be a TensorInitType, but got {shown(init_type)}")
     mode0: int,
     mode1: int,
     is_mode0_major: bool,
@@ -150,7 +165,20 @@ def cute_tensor_like(
     is_dynamic_layout: bool,
     assumed_align: int | None = None,
 ) -> tuple[RuntimeTensor, torch.Tensor]:
-    """A tensor with the values of another one in an element type, on the GPU where there is one: (cute's, torch's)."""
+    require_dtype("matrix", cutlass_dtype)
+    """A tensor with the values of another one in an element type, on the GPU where there is one: (cute's, torch's).
+
+    Raises TypeError for what is no torch.Tensor, no element type, or one that torch lacks; ValueError for an alignment
+    that the memory has not; LayoutError for a dynamic layout of a tensor with one element.
+    Source: CuTeDSL `cutlass.torch.cute_tensor_like`.
+
+    >>> import torch
+    >>> tensor, stored = cute_tensor_like(torch.tensor([1.5, 2.0]), numeric.Float16, is_dynamic_layout=False)
+    >>> stored.tolist(), tensor.element_type
+    ([1.5, 2.0], Float16)
+    """
+    _require_tensor("cute_tensor_like", "data_ref", data_ref)
+    require_dtype("cute_tensor_like", cutlass_dtype)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     stored = torch.empty_like(data_ref, dtype=_storage(cutlass_dtype), device=device)
     if _storage(cutlass_dtype) is torch.uint8 and cutlass_dtype is not numeric.Uint8:
@@ -165,8 +193,22 @@ def cute_tensor_like(
 def convert_cute_tensor(
     f32_torch_tensor: torch.Tensor, cute_tensor: RuntimeTensor, dtype: type[Numeric], is_dynamic_layout: bool = True
 ) -> RuntimeTensor:
-    """The cute tensor, which has been given the values of a float32 one in its element type."""
-    values = f32_torch_tensor.to(_TYPES[dtype])
+    """The cute tensor, which has been given the values of a float32 one in its element type.
+
+    Raises TypeError for what is no torch.Tensor, no tensor in memory, no element type, or one that torch lacks, and
+    what torch raises where the shapes do not broadcast. Source: CuTeDSL `cutlass.torch.convert_cute_tensor`.
+
+    >>> import torch
+    >>> tensor, stored = cute_tensor_like(torch.zeros(2), numeric.Float16, is_dynamic_layout=False)
+    >>> convert_cute_tensor(torch.tensor([1.5, 2.0]), tensor, numeric.Float16) is tensor, stored.tolist()
+    (True, [1.5, 2.0])
+    """
+    function = "convert_cute_tensor"
+    _require_tensor(function, "f32_torch_tensor", f32_torch_tensor)
+    if not isinstance(cute_tensor, Tensor):
+        raise TypeError(f"{function}: expected cute_tensor to be a Tensor, but got {shown(cute_tensor)}")
+    require_dtype(function, dtype)
+    values = f32_torch_tensor.to(_torch_type(dtype))
     if _storage(dtype) is torch.uint8:
         torch.from_dlpack(recast_tensor(cute_tensor, numeric.Uint8)).copy_(values.view(torch.uint8))
     else:

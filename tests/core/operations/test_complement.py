@@ -84,3 +84,12 @@ def test_text_of_dynamic_complement(expression, expected):
 def test_complement_refuses(expression):
     with pytest.raises(LayoutError):
         evaluate(expression)
+
+
+@pytest.mark.parametrize("cotarget", [0, -4])
+def test_nothing_is_admissible_for_a_cotarget_that_is_not_positive(cotarget):
+    with pytest.raises(LayoutError):
+        cute.complement(cute.parse("4:1"), cotarget)
+    verdict = cute.is_admissible(cute.parse("4:1"), cotarget)
+    assert not verdict
+    assert verdict.reason == f"the cotarget {cotarget} is not positive"

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from tilewright._boundary import shown
 from tilewright._notebook import drawn
 from tilewright._registry import Lazy
 from tilewright.numeric import Int32, Int64, Numeric
@@ -276,6 +277,8 @@ def recast_ptr(
     if dtype is None:
         if swizzle_ is None:
             return ptr
+    if not isinstance(ptr, Pointer):
+        raise TypeError(f"recast_ptr: expected ptr to be a Pointer, but got {shown(ptr)}; tensor.iterator is one")
         dtype = ptr.dtype
     require_dtype("recast_ptr", dtype)
     return ptr.recast(dtype, swizzle_)

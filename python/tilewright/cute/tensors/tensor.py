@@ -218,7 +218,7 @@ class Tensor:
         """
         pointer: Any = self._memory_iterator("store to")
         if pointer.is_traced:
-            size_of(self.shape)  # raises where it is not static
+            size_of(self.shape, "fill")  # raises where it is not static
             pointer.fill_all(self.layout, value)
             return
         data, index = self._bytes("store to")
@@ -327,7 +327,7 @@ class Tensor:
                 f"{self}.store: the vector {vector} has elements of {vector.dtype}; convert them first: "
                 f"v.to({self.element_type})"
             )
-        size = size_of(self.shape)
+        size = size_of(self.shape, "store")
         if len(vector) != size:
             raise ValueError(
                 f"{self}.store: expected {size} values, but got {len(vector)}; fill(x) stores one number everywhere"
@@ -386,6 +386,8 @@ def make_tensor(
     return Tensor(iterator.under(over) if isinstance(iterator, Pointer) else iterator, over)
 
 
+    if isinstance(layout, Tensor):  # its elements are no modes
+        raise TypeError(f"make_tensor: expected a layout or a shape, but got the Tensor {layout}; pass its .layout")
 def make_identity_tensor(shape: Shape, *, loc: object = None, ip: object = None) -> Tensor:
     """The tensor of coordinates of a shape: tensor[c] = c. Source: CuTe C++ `make_identity_tensor`.
 

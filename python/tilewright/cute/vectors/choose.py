@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright._boundary import shown
 from tilewright.cute.vectors.shapes import broadcast_shape
 from tilewright.cute.vectors.tensor_ssa import ReductionOp, TensorSSA, as_vector, full
 from tilewright.numeric import Boolean, Float32, Int32, Numeric
@@ -31,9 +32,17 @@ def full_like(
     >>> list(cute.full_like(cute.make_rmem_tensor(2, Float32), 7))
     [7.0, 7.0]
     """
-    found = a.element_type if dtype is None else dtype
-    require_dtype("full_like", found)
-    return full(a.shape, fill_value, found)  # type: ignore[arg-type]
+    return _like("full_like", a, fill_value, dtype)
+
+
+def _like(function: str, a: Any, fill_value: Any, dtype: Any) -> TensorSSA:
+    if not hasattr(a, "shape"):
+        raise TypeError(f"{function}: expected a to be a Tensor or a TensorSSA, but got {shown(a)}")
+    found = getattr(a, "element_type", None) if dtype is None else dtype
+    if found is None:
+        raise TypeError(f"{function}: {shown(a)} has no element type; pass dtype")
+    require_dtype(function, found)
+    return full(a.shape, fill_value, found)
 
 
 def zeros_like(
@@ -45,7 +54,7 @@ def zeros_like(
     >>> list(cute.zeros_like(cute.make_rmem_tensor(2, Float32)))
     [0.0, 0.0]
     """
-    return full_like(a, 0, dtype)
+    return _like("zeros_like", a, 0, dtype)
 
 
 def ones_like(
@@ -57,7 +66,7 @@ def ones_like(
     >>> list(cute.ones_like(cute.make_rmem_tensor(2, Int8)))
     [1, 1]
     """
-    return full_like(a, 1, dtype)
+    return _like("ones_like", a, 1, dtype)
 
 
 def empty_like(
@@ -69,7 +78,7 @@ def empty_like(
     >>> len(cute.empty_like(cute.make_rmem_tensor(2, Int8)))
     2
     """
-    return full_like(a, 0, dtype)
+    return _like("empty_like", a, 0, dtype)
 
 
 def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: object = None) -> Value:
@@ -93,6 +102,8 @@ def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: obje
         return dtype(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
     c = as_vector(cond, Boolean).to(Boolean)
     a, b = as_vector(x, dtype).to(dtype), as_vector(y, dtype).to(dtype)
+    for name, operand in (("cond", cond), ("x", x), ("y", y)):
+        _require_operand("where", name, operand)
     shape = broadcast_shape(broadcast_shape(a.shape, b.shape), c.shape)
     c, a, b = (v._repeated(shape, pad_left=True) for v in (c, a, b))
     if c.is_traced or a.is_traced or b.is_traced:
@@ -122,7 +133,7 @@ def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bo
     >>> cute.any_(cute.full(4, 1.0, Float32) > 2)
     False
     """
-    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MAX, 0, 0) != 0
+    found: Boolean | bool = _as_flag("any_", x).reduce(ReductionOp.MAX, 0, 0) != 0
     return found
 
 
@@ -133,9 +144,18 @@ def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bo
     >>> cute.all_(cute.full(4, 3.0, Float32) > 2)
     True
     """
-    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MIN, 1, 0) != 0
+    found: Boolean | bool = _as_flag("all_", x).reduce(ReductionOp.MIN, 1, 0) != 0
     return found
 
 
-def _as_flag(x: TensorSSA) -> TensorSSA:
+def _as_flag(function: str, x: TensorSSA) -> TensorSSA:
+    _require_operand(function, "x", x)
     return as_vector(x, Boolean).to(Boolean).to(Int32)
+
+
+def _require_operand(function: str, argument: str, x: Any) -> None:
+    """Refuse what has a truth value in Python, but is no number: a tensor, a list, None."""
+    if isinstance(x, (TensorSSA, Numeric, int, float)) or getattr(x, "ndim", None) == 0:  # NumPy's numbers
+        return
+    hint = "; x.load() gives its elements" if hasattr(x, "load") else ""
+    raise TypeError(f"{function}: expected {argument} to be a TensorSSA or a number, but got {shown(x)}{hint}")

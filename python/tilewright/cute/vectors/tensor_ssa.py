@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import _core
+from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
 from tilewright.cute.int_tuple import text
@@ -62,8 +63,8 @@ def size_of(shape: Any, function: str = "load") -> int:
     size = _core.size(shape)
     if not isinstance(size, int):
         raise LayoutError(
-            f"a vector has a static shape, but got {text(shape)}; slice the tensor first (t[i, None], cute.local_tile) "
-            "or make it by from_dlpack, which fixes its extents"
+            f"{function}: a vector has a static shape, but got {text(shape)}; slice the tensor first (t[i, None], "
+            "cute.local_tile) or make it by from_dlpack, which fixes its extents"
         )
     if size > MOST_ELEMENTS:
         raise LayoutError(
@@ -215,7 +216,7 @@ class TensorSSA(Operators):
             shape: Any = self.dtype.bits // dtype.bits
         else:
             shape = _core.recast_layout(dtype.bits, self.dtype.bits, _core.make_layout(self.shape)).shape
-        if size_of(shape) * dtype.bits != len(self) * self.dtype.bits:
+        if size_of(shape, "bitcast") * dtype.bits != len(self) * self.dtype.bits:
             raise LayoutError(f"bitcast({self}, {dtype}): the elements do not fill whole ones of {dtype.bits} bits")
         if self.is_traced:
             return TensorSSA(emit("bitcast", (self._value,), type=type_of(dtype, size_of(shape))), shape, dtype)
@@ -379,3 +380,7 @@ def full(
         return TensorSSA(_array_of(dtype, [number._value] * size), shape, dtype)
     element = number._value if number.is_traced else constant(dtype, number._value)
     return TensorSSA(element if size == 1 else emit("splat", (element,), type=type_of(dtype, size)), shape, dtype)
+    if not _core.is_int_tuple(shape):
+        raise TypeError(f"full: expected shape to be an integer or a nested tuple of integers, but got {shown(shape)}")
+    if min(_core.flatten_to_tuple(shape), default=1) < 1:
+        raise LayoutError(f"full: the shape {text(shape)} has an extent below 1; extents are positive")

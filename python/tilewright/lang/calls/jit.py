@@ -141,7 +141,7 @@ class _Compile:
             if not isinstance(call, Jit):
                 raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {shown(function)}")
             args, function = (function, *args), call
-        return Compiled.of(function, function.signature.bind(*args, **kwargs), chosen, len(args) - given)
+        return Compiled.of(function, function.bind(args, kwargs), chosen, len(args) - given)
 
 
 compile = _Compile()

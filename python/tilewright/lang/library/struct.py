@@ -19,6 +19,7 @@ from tilewright._boundary import at_boundary, shown
 from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.numeric import Numeric
+from tilewright.numeric.base import require_dtype
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -39,16 +40,25 @@ class _Aligned(NamedTuple):
     alignment: int
 
 
+def _pair(form: str, item: Any) -> tuple[Any, Any]:
+    if not isinstance(item, tuple) or len(item) != 2:
+        raise TypeError(f"struct.{form}: expected two entries in the brackets, but got {shown(item)}")
+    return item
+
+
 class _MemRangeMaker:
     def __getitem__(self, item: tuple[type[Numeric], int]) -> _Range:
-        dtype, count = item
+        dtype, count = _pair("MemRange[type, n]", item)
+        require_dtype("struct.MemRange", dtype)
+        if not hasattr(count, "__index__") or count < 0:
+            raise ValueError(f"struct.MemRange: the count is an integer of at least 0, but got {count!r}")
         return _Range(dtype, int(count))
 
 
 class _AlignMaker:
     def __getitem__(self, item: tuple[Any, int]) -> _Aligned:
-        of, alignment = item
-        if alignment < 1 or alignment & (alignment - 1):
+        of, alignment = _pair("Align[.., bytes]", item)
+        if not hasattr(alignment, "__index__") or alignment < 1 or alignment & (alignment - 1):
             raise ValueError(f"struct.Align: an alignment is a power of two in bytes, but got {alignment!r}")
         return _Aligned(of, int(alignment))
 
@@ -225,7 +235,12 @@ def native_struct(cls: type[T]) -> type[T]:
     >>> type(mean.total), int(mean.count)
     (Float32, 2)
     """
-    made = dataclasses.dataclass(cls)
+    if not isinstance(cls, type):
+        raise TypeError(f"native_struct: expected a class, but got {shown(cls)}")
+    try:
+        made = dataclasses.dataclass(cls)
+    except TypeError as error:
+        raise TypeError(f"native_struct: {cls.__name__}: {error}") from None
     found = inspect.get_annotations(cls)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") == at_boundary.__module__:

@@ -296,7 +296,7 @@ def traced_call(
         return function.traced, function.leaves(args, kwargs)
     if not isinstance(function, Jit):
         raise TypeError(f"{name}: expected a function decorated with @cute.jit, but got {shown(function)}")
-    bound = function.signature.bind(*args, **kwargs)
+    bound = function.bind(args, kwargs)
     bound.apply_defaults()
     forms = function.forms(bound)
     return function.trace(forms), leaves_of((form, bound.arguments[name]) for name, form in forms.items())

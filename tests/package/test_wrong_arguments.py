@@ -1,0 +1,111 @@
+"""Arguments of a wrong kind that Python would take, or refuse without naming the operation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright import Boolean, Float16, Float32, Int32, Int64, LayoutError, Uint8, cute
+
+COORDINATES = cute.make_identity_tensor((2, 3))
+
+
+def registers():
+    return cute.make_rmem_tensor((2, 3), Float32)
+
+
+def pair():
+    return cute.full(2, 1.0, Float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: cute.full((2, 0), 1.0, Float32), LayoutError, r"full: the shape \(2,0\) has an extent below 1"),
+        (lambda: cute.full((2, -1), 1.0, Float32), LayoutError, r"full: the shape \(2,-1\) has an extent below 1"),
+        (lambda: cute.full("a", 1.0, Float32), TypeError, "full: expected shape to be an integer or a nested tuple"),
+        (lambda: cute.full((2, None), 1.0, Float32), TypeError, "full: expected shape to be an integer or a nested"),
+        (lambda: cute.full(Int32(2), 1.0, Float32), LayoutError, "full: a vector has a static shape, but got ?"),
+        (lambda: cute.full_like(COORDINATES, 1), TypeError, "full_like: .* has no element type; pass dtype"),
+        (lambda: cute.zeros_like(COORDINATES), TypeError, "zeros_like: .* has no element type; pass dtype"),
+        (lambda: cute.ones_like((2, 3)), TypeError, "ones_like: expected a to be a Tensor or a TensorSSA, but got"),
+        (lambda: cute.empty_like(pair(), int), TypeError, "empty_like: expected an element type such as"),
+        (lambda: cute.any_(registers()), TypeError, r"any_: expected x to be .*; x.load\(\) gives its elements"),
+        (lambda: cute.all_(registers()), TypeError, r"all_: expected x to be .*; x.load\(\) gives its elements"),
+        (lambda: cute.any_(None), TypeError, "any_: expected x to be a TensorSSA or a number, but got None"),
+        (lambda: cute.all_(np.ones(2)), TypeError, "all_: expected x to be a TensorSSA or a number, but got ndarray"),
+        (lambda: cute.where(registers(), 1, 2), TypeError, r"where: expected cond .*; x.load\(\) gives its elements"),
+        (lambda: cute.where("a", 1, 2), TypeError, "where: expected cond to be a TensorSSA or a number, but got str"),
+        (lambda: cute.where(True, "a", 2), TypeError, "where: expected x to be a TensorSSA or a number, but got str"),
+        (lambda: cute.where(pair() > 0, 1, [2]), TypeError, "where: expected y to be a TensorSSA or a number, but"),
+        (lambda: cute.fast_divmod_create_divisor(1.5), TypeError, "fast_divmod_create_divisor: expected divisor to be"),
+        (lambda: cute.fast_divmod_create_divisor("3"), TypeError, "fast_divmod_create_divisor: expected divisor to be"),
+        (lambda: cute.FastDivmodDivisor(None), TypeError, "fast_divmod_create_divisor: expected divisor to be an int"),
+        (lambda: cute.recast_ptr(registers()), TypeError, "recast_ptr: expected ptr to be a Pointer, but got Tensor"),
+        (lambda: cute.make_tensor(0, registers()), TypeError, r"make_tensor: expected a layout .*; pass its \.layout"),
+        (lambda: cute.on_cpu(resident="a").__enter__(), TypeError, "on_cpu: expected resident to be an integer"),
+        (lambda: cute.on_cpu(seed=None).__enter__(), TypeError, "on_cpu: expected seed to be an integer, but got None"),
+        (lambda: cute.on_device(3).__enter__(), TypeError, 'on_device: expected "cpu", "cuda" or "cuda:1", but got 3'),
+        (lambda: cute.struct.MemRange[Int64], TypeError, r"struct.MemRange\[type, n\]: expected two entries"),
+        (lambda: cute.struct.MemRange[int, 3], TypeError, "struct.MemRange: expected an element type such as"),
+        (lambda: cute.struct.MemRange[Int64, -1], ValueError, "struct.MemRange: the count is an integer of at least 0"),
+        (
+            lambda: cute.struct.MemRange[Int64, 2.5],
+            ValueError,
+            "struct.MemRange: the count is an integer of at least 0",
+        ),
+        (lambda: cute.struct.Align[Int64], TypeError, r"struct.Align\[.., bytes\]: expected two entries"),
+        (lambda: cute.struct.Align[Int64, "a"], ValueError, "struct.Align: an alignment is a power of two in bytes"),
+        (lambda: cute.native_struct(3), TypeError, "native_struct: expected a class, but got int 3"),
+        (lambda: cute.compile(twice), TypeError, r"twice\(n\): missing a required argument: 'n'; given are \(\)"),
+        (lambda: cute.profile(twice), TypeError, r"twice\(n\): missing a required argument: 'n'; given are \(\)"),
+        (lambda: cute.timeline(twice, 1, 2), TypeError, r"twice\(n\): too many positional arguments; given are"),
+    ],
+)
+def test_the_error_names_operation_and_argument(call, error, text):
+    with pytest.raises(error, match=f"^{text}"):
+        call()
+
+
+@cute.jit
+def twice(n: Int32):
+    return n * 2
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert cute.where(np.bool_(True), 1, 2) == 1
+    assert list(cute.where(np.float32(1), pair(), 3)) == [1.0, 1.0]
+    assert cute.any_(np.float64(0)) is False
+    assert list(cute.full(np.int64(2), 1, Uint8)) == [1, 1]
+    assert cute.fast_divmod_create_divisor(np.int64(3)).divisor == 3
+    assert cute.struct.MemRange[Float16, np.int64(3)].length == 3
+
+
+def test_a_field_without_a_default_behind_one_with_a_default():
+    with pytest.raises(TypeError, match=r"^native_struct: Late: non-default argument 'b' follows default argument"):
+
+        @cute.native_struct
+        class Late:
+            a: Int32 = 0
+            b: Boolean
+
+
+def test_a_number_known_at_run_time_is_not_static():
+    @cute.kernel
+    def ask():
+        cute.static((1, cute.arch.thread_idx()[0]))
+
+    with pytest.raises(TypeError, match="static: the value of the Int32 is known only at run time"):
+        ask().launch(block=[1, 1, 1])
+
+
+def test_a_divisor_known_at_run_time_divides():
+    @cute.kernel
+    def split(x: cute.Tensor, n: Int32):
+        i, _, _ = cute.arch.thread_idx()
+        quotient, rest = divmod(i, cute.fast_divmod_create_divisor(n))
+        x[i] = quotient * 10 + rest
+
+    x = np.zeros(8, np.int32)
+    split(x, 3).launch(block=[8, 1, 1])
+    assert x.tolist() == [0, 1, 2, 10, 11, 12, 20, 21]
