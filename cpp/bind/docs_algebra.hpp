@@ -29,6 +29,7 @@ Args:
     layout: a Layout, ComposedLayout or Tensor.
     target_profile: a tuple filters mode by mode; modes beyond it stay.
 Returns: an object of the same kind.
+Raises: LayoutError when the profile has more modes than the layout; TypeError for other kinds.
 Source: CuTe `filter`.
 
 Examples:
@@ -43,6 +44,7 @@ Args:
     layout: a Layout, ComposedLayout or Tensor.
     target_profile: a nested tuple in place of the strides: extents become 1 where it is 0.
 Returns: an object of the same kind.
+Raises: LayoutError when a tuple of the profile has not as many modes as the shape there; TypeError for other kinds.
 Source: CuTe `filter_zeros`.
 
 Examples:
@@ -155,6 +157,7 @@ inline constexpr const char* nullspace = R"doc(The coordinates that a layout map
 Args:
     layout: A: a Layout, ComposedLayout or Tensor.
 Returns: a Layout of 1-D coordinates of A; 1:0 where no stride is 0, and for a composed layout, as in CuTe.
+Raises: LayoutError when a product does not fit into 64 bits; TypeError for other kinds.
 Source: CuTe `nullspace`.
 
 Examples:

@@ -105,6 +105,7 @@ Args:
     layout: a Layout.
     cotarget: M, an int, in elements.
 Returns: a Verdict: true or false in a condition, with the `reason` of a no.
+Raises: TypeError for a swizzled layout and other kinds, and for a cotarget that is no integer.
 Source: docs/seeds.md, article 004; CuTe does not check it.
 
 Examples:
@@ -178,6 +179,7 @@ inline constexpr const char* sorted_layout = R"doc(The flat layout with its mode
 Args:
     layout: a Layout or Tensor.
 Returns: a Layout.
+Raises: TypeError for a swizzled layout and other kinds.
 Source: tilewright; what articles call a sorted layout.
 
 Examples:

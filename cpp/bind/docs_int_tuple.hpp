@@ -10,6 +10,7 @@ inline constexpr const char* wrap = R"doc(The argument as a tuple: a leaf become
 Args:
     a: an integer or nested tuple.
 Returns: a tuple.
+Raises: TypeError for a layout and other kinds.
 Source: CuTe C++ `wrap`.
 
 Examples:
@@ -23,6 +24,7 @@ inline constexpr const char* unwrap = R"doc(The argument without the parentheses
 Args:
     a: an integer or nested tuple.
 Returns: an integer or a tuple of another length than one.
+Raises: TypeError for a layout and other kinds.
 Source: CuTe C++ `unwrap`.
 
 Examples:
@@ -36,6 +38,7 @@ inline constexpr const char* flatten = R"doc(The leaves in order, without nestin
 Args:
     x: an integer, nested tuple, Layout, ComposedLayout (its outer layout is flattened) or Tensor.
 Returns: the same kind of object with depth at most 1.
+Raises: TypeError for other kinds.
 Source: CuTe `flatten`.
 
 Examples:
@@ -51,6 +54,7 @@ inline constexpr const char* flatten_to_tuple = R"doc(The leaves in order as a t
 Args:
     a: an integer or nested tuple.
 Returns: a tuple of leaves.
+Raises: TypeError for a layout and other kinds.
 Source: CuTe `flatten_to_tuple`.
 
 Examples:
@@ -95,6 +99,7 @@ inline constexpr const char* product_each = R"doc(The product of each mode: how 
 Args:
     a: an integer (one mode) or nested tuple.
 Returns: a flat tuple with one integer per mode.
+Raises: LayoutError when a product does not fit into 64 bits; TypeError for other kinds.
 Source: CuTe `product_each`.
 
 Examples:
@@ -205,6 +210,8 @@ Args:
     a: the shape, an integer or nested tuple.
     b: the tile, an integer, a Layout, or a tuple of them.
 Returns: a bool; False when b has more modes than a.
+Raises: LayoutError for a divisor of 0, when a size does not fit into 64 bits, and as complement for a Layout b;
+    TypeError for other kinds.
 Source: CuTe C++ `evenly_divides`.
 
 Examples:
@@ -218,6 +225,7 @@ inline constexpr const char* is_congruent = R"doc(Whether two tuples have the sa
 Args:
     a, b: integers, nested tuples, or Layouts and Tensors, whose shapes count.
 Returns: a bool.
+Raises: TypeError for other kinds.
 Source: CuTe `is_congruent`.
 
 Examples:
@@ -231,6 +239,7 @@ inline constexpr const char* is_weakly_congruent = R"doc(Whether the nesting of 
 Args:
     a, b: integers, nested tuples, or Layouts and Tensors, whose shapes count.
 Returns: a bool.
+Raises: TypeError for other kinds.
 Source: CuTe `is_weakly_congruent`.
 
 Examples:
@@ -245,6 +254,7 @@ inline constexpr const char* is_compatible =
 Args:
     a, b: integers, nested tuples, or Layouts and Tensors, whose shapes count.
 Returns: a bool.
+Raises: LayoutError when a size does not fit into 64 bits; TypeError for other kinds.
 Source: CuTe C++ `compatible`; CUTLASS docs, media/docs/cpp/cute/01_layout.md.
 
 Examples:
@@ -338,6 +348,7 @@ Args:
     x: an integer, tuple, Layout, ComposedLayout or Tensor.
     mode: the path of a mode; rank[i](x) means the same.
 Returns: an int.
+Raises: LayoutError when a mode does not exist; TypeError for other kinds.
 Source: CuTe `rank`.
 
 Examples:
@@ -352,6 +363,7 @@ Args:
     x: an integer, tuple, Layout, ComposedLayout or Tensor.
     mode: the path of a mode; depth[i](x) means the same.
 Returns: an int, at most 64.
+Raises: LayoutError when a mode does not exist, and for tuples nested deeper than 64; TypeError for other kinds.
 Source: CuTe `depth`.
 
 Examples:
@@ -380,6 +392,7 @@ inline constexpr const char* coalesce_shape = R"doc(The extents multiplied as fa
 Args:
     shape: an integer or nested tuple.
 Returns: an integer or a flat tuple.
+Raises: LayoutError when a product does not fit into 64 bits; TypeError for other kinds.
 Source: CuTe C++ `coalesce` of a shape.
 
 Examples:
@@ -460,6 +473,7 @@ inline constexpr const char* is_static = R"doc(Whether every integer of an objec
 Args:
     x: an integer, nested tuple, ScaledBasis, Swizzle, Layout, ComposedLayout or Tensor (its layout).
 Returns: a bool.
+Raises: TypeError for other kinds.
 Source: CuTe `is_static`.
 
 Examples:
@@ -471,6 +485,7 @@ inline constexpr const char* is_integer = R"doc(Whether an object is an integer,
 Args:
     x: any object.
 Returns: a bool.
+Raises: nothing: of any object there is an answer.
 Source: CuTe `is_integer`.
 
 Examples:
@@ -482,6 +497,7 @@ inline constexpr const char* is_int_tuple = R"doc(Whether an object is an intege
 Args:
     x: any object; lists count as tuples.
 Returns: a bool.
+Raises: nothing: of any object there is an answer.
 Source: CuTe `is_int_tuple`.
 
 Examples:
@@ -494,6 +510,7 @@ inline constexpr const char* has_underscore =
 Args:
     x: an integer, None, nested tuple or Layout.
 Returns: a bool; False for a Layout.
+Raises: TypeError for other kinds.
 Source: CuTe `has_underscore`.
 
 Examples:
@@ -506,6 +523,7 @@ inline constexpr const char* has_scaled_basis =
 Args:
     x: a nested tuple of strides, a Layout, ComposedLayout or Tensor (its layout).
 Returns: a bool.
+Raises: TypeError for other kinds.
 Source: CuTe `has_scaled_basis`.
 
 Examples:
@@ -564,6 +582,7 @@ inline constexpr const char* get_divisibility = R"doc(The largest number that is
 Args:
     x: an integer. Of a static one its magnitude is known, of a dynamic one what `assume` and arithmetic say.
 Returns: an int.
+Raises: TypeError for anything but an integer.
 Source: CuTe `get_divisibility`.
 
 Examples:

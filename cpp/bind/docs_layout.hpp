@@ -118,6 +118,7 @@ inline constexpr const char* ComposedLayout =
 Made by make_composed_layout, by composition with a Swizzle, and by parse. It is called, indexed, compared and pickled
 like a Layout; the operations of the algebra work on the outer layout. inner is a Swizzle, a Layout or a Python
 callable, offset an integer or coordinate, outer a Layout, shape that of the outer layout.
+Raises: LayoutError when a coordinate does not fit the shape; TypeError where it is constructed.
 Source: CuTe `ComposedLayout`.
 
 Examples:
@@ -165,6 +166,7 @@ inline constexpr const char* basis_value = R"doc(The number that scales a basis 
 Args:
     element: a ScaledBasis or an integer.
 Returns: an integer.
+Raises: TypeError for other kinds.
 Source: CuTe `basis_value`.
 
 Examples:
@@ -193,6 +195,7 @@ inline constexpr const char* make_basis_like = R"doc(The basis element of every 
 Args:
     shape: an integer or nested tuple; only its nesting counts.
 Returns: strides congruent with the shape.
+Raises: TypeError for a layout and other kinds.
 Source: CuTe C++ `make_basis_like`.
 
 Examples:
@@ -302,6 +305,7 @@ inline constexpr const char* make_layout_like =
 Args:
     layout: a Layout or Tensor.
 Returns: a Layout of the same shape.
+Raises: LayoutError when a product does not fit into 64 bits; TypeError for a swizzled layout and other kinds.
 Source: CuTe `make_layout_like`.
 
 Examples:
@@ -317,6 +321,8 @@ inline constexpr const char* make_fragment_like_layout =
 Args:
     layout: a Layout, a swizzled layout or a Tensor.
 Returns: a Layout of the same mode sizes, without a swizzle.
+Raises: LayoutError when a product does not fit into 64 bits, and for a composed layout that is not swizzled; TypeError
+    for other kinds.
 Source: CuTe C++ `make_fragment_like` of a layout.
 
 Examples:
@@ -397,6 +403,7 @@ inline constexpr const char* get_nonswizzle_portion =
 Args:
     layout: a Layout, ComposedLayout or Tensor.
 Returns: a Layout.
+Raises: TypeError for other kinds.
 Source: CuTe `get_nonswizzle_portion`.
 
 Examples:

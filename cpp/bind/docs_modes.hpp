@@ -194,6 +194,7 @@ Args:
     x: anything.
     target: a nested tuple; only its nesting counts.
 Returns: a tuple congruent with the target, or x where that is a leaf.
+Raises: LayoutError for a target that is nested deeper than 64; any other object counts as a leaf.
 Source: CuTe `repeat_like`.
 
 Examples:

@@ -56,6 +56,8 @@ void bind_int_tuple_type(py::module_& m) {
   static const char doc[] =
       "IntTuple(iterable=(), /)\n--\n\n"
       "A nested tuple of integers: a tuple whose str() is CuTe's text.\n\n"
+      "Raises: TypeError for what is no iterable.\n"
+      "Source: CuTe `IntTuple`.\n\n"
       ">>> import tilewright.cute as cute\n"
       ">>> print(cute.make_layout((4, (2, 3))).shape)\n"
       "(4,(2,3))\n"

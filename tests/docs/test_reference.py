@@ -1,7 +1,9 @@
-"""The reference that the site generates: nothing of a docstring is lost, and each operation with a picture has it."""
+"""The reference that the site generates: no word of a docstring is lost, each operation says and shows its parts."""
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import re
 from collections import Counter
 from typing import Any
@@ -18,7 +20,7 @@ from generate.groups import GROUPS
 from generate.notebooks import merge
 from generate.reference import pages
 from places import ROOT
-from tilewright import cute
+from tilewright import cute, kernels
 from tilewright.show.registry import OPERATIONS
 
 PAGES = dict(pages(ROOT))
@@ -102,3 +104,24 @@ def test_the_page_of_a_run_says_the_script_that_wrote_it() -> None:
         assert f"`python benchmarks/{script}`" in written[newest], newest
     titles = re.findall(r"^\| \[(.+?)\]", written["index.md"].partition("## Earlier runs")[0], re.MULTILINE)
     assert len(set(titles)) == len(titles) > 20
+
+
+def functions() -> dict[str, Any]:
+    """The public functions by their full names, objects that are called like functions among them."""
+    modules = [cute, kernels]
+    if importlib.util.find_spec("torch") is not None:
+        modules.append(importlib.import_module("tilewright.torch"))
+    named = {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
+    return {name: x for name, x in named.items() if callable(x) and not inspect.isclass(x)}
+
+
+FUNCTIONS = functions()
+WITHOUT_EXAMPLE = {"tilewright.torch.current_stream", "tilewright.torch.default_stream"}  # they need a GPU
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_says_what_it_raises_and_where_it_comes_from(name: str) -> None:
+    made = markdown(FUNCTIONS[name].__doc__)
+    assert re.search(r"^:Raises: \S", made, re.MULTILINE)
+    assert re.search(r"^:Source: \S", made, re.MULTILINE)
+    assert (">>> " in made) == (name not in WITHOUT_EXAMPLE)

@@ -173,6 +173,9 @@ class IntTuple(tuple[typing.Any, ...]):
     """
     A nested tuple of integers: a tuple whose str() is CuTe's text.
 
+    Raises: TypeError for what is no iterable.
+    Source: CuTe `IntTuple`.
+
     >>> import tilewright.cute as cute
     >>> print(cute.make_layout((4, (2, 3))).shape)
     (4,(2,3))
@@ -403,6 +406,7 @@ class ComposedLayout:
     Made by make_composed_layout, by composition with a Swizzle, and by parse. It is called, indexed, compared and pickled
     like a Layout; the operations of the algebra work on the outer layout. inner is a Swizzle, a Layout or a Python
     callable, offset an integer or coordinate, outer a Layout, shape that of the outer layout.
+    Raises: LayoutError when a coordinate does not fit the shape; TypeError where it is constructed.
     Source: CuTe `ComposedLayout`.
 
     Examples:
@@ -879,6 +883,7 @@ def basis_value(element: ScaledBasis | typing.SupportsIndex | str) -> typing.Any
     Args:
         element: a ScaledBasis or an integer.
     Returns: an integer.
+    Raises: TypeError for other kinds.
     Source: CuTe `basis_value`.
 
     Examples:
@@ -959,6 +964,7 @@ def coalesce_shape(shape: Operand) -> typing.Any:
     Args:
         shape: an integer or nested tuple.
     Returns: an integer or a flat tuple.
+    Raises: LayoutError when a product does not fit into 64 bits; TypeError for other kinds.
     Source: CuTe C++ `coalesce` of a shape.
 
     Examples:
@@ -1157,6 +1163,7 @@ def depth(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: 
         x: an integer, tuple, Layout, ComposedLayout or Tensor.
         mode: the path of a mode; depth[i](x) means the same.
     Returns: an int, at most 64.
+    Raises: LayoutError when a mode does not exist, and for tuples nested deeper than 64; TypeError for other kinds.
     Source: CuTe `depth`.
 
     Examples:
@@ -1307,6 +1314,8 @@ def evenly_divides(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing
         a: the shape, an integer or nested tuple.
         b: the tile, an integer, a Layout, or a tuple of them.
     Returns: a bool; False when b has more modes than a.
+    Raises: LayoutError for a divisor of 0, when a size does not fit into 64 bits, and as complement for a Layout b;
+        TypeError for other kinds.
     Source: CuTe C++ `evenly_divides`.
 
     Examples:
@@ -1340,6 +1349,7 @@ def filter(
         layout: a Layout, ComposedLayout or Tensor.
         target_profile: a tuple filters mode by mode; modes beyond it stay.
     Returns: an object of the same kind.
+    Raises: LayoutError when the profile has more modes than the layout; TypeError for other kinds.
     Source: CuTe `filter`.
 
     Examples:
@@ -1359,6 +1369,7 @@ def filter_zeros(
         layout: a Layout, ComposedLayout or Tensor.
         target_profile: a nested tuple in place of the strides: extents become 1 where it is 0.
     Returns: an object of the same kind.
+    Raises: LayoutError when a tuple of the profile has not as many modes as the shape there; TypeError for other kinds.
     Source: CuTe `filter_zeros`.
 
     Examples:
@@ -1411,6 +1422,7 @@ def flatten(x: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typ
     Args:
         x: an integer, nested tuple, Layout, ComposedLayout (its outer layout is flattened) or Tensor.
     Returns: the same kind of object with depth at most 1.
+    Raises: TypeError for other kinds.
     Source: CuTe `flatten`.
 
     Examples:
@@ -1429,6 +1441,7 @@ def flatten_to_tuple(a: Operand, *, loc: typing.Any = None, ip: typing.Any = Non
     Args:
         a: an integer or nested tuple.
     Returns: a tuple of leaves.
+    Raises: TypeError for a layout and other kinds.
     Source: CuTe `flatten_to_tuple`.
 
     Examples:
@@ -1481,6 +1494,7 @@ def get_divisibility(x: typing.SupportsIndex, *, loc: typing.Any = None, ip: typ
     Args:
         x: an integer. Of a static one its magnitude is known, of a dynamic one what `assume` and arithmetic say.
     Returns: an int.
+    Raises: TypeError for anything but an integer.
     Source: CuTe `get_divisibility`.
 
     Examples:
@@ -1498,6 +1512,7 @@ def get_nonswizzle_portion(layout: LayoutLike, *, loc: typing.Any = None, ip: ty
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a Layout.
+    Raises: TypeError for other kinds.
     Source: CuTe `get_nonswizzle_portion`.
 
     Examples:
@@ -1556,6 +1571,7 @@ def has_scaled_basis(x: Operand) -> bool:
     Args:
         x: a nested tuple of strides, a Layout, ComposedLayout or Tensor (its layout).
     Returns: a bool.
+    Raises: TypeError for other kinds.
     Source: CuTe `has_scaled_basis`.
 
     Examples:
@@ -1570,6 +1586,7 @@ def has_underscore(x: Operand) -> bool:
     Args:
         x: an integer, None, nested tuple or Layout.
     Returns: a bool; False for a Layout.
+    Raises: TypeError for other kinds.
     Source: CuTe `has_underscore`.
 
     Examples:
@@ -1683,6 +1700,7 @@ def is_admissible(layout: LayoutLike, cotarget: typing.SupportsIndex) -> Verdict
         layout: a Layout.
         cotarget: M, an int, in elements.
     Returns: a Verdict: true or false in a condition, with the `reason` of a no.
+    Raises: TypeError for a swizzled layout and other kinds, and for a cotarget that is no integer.
     Source: docs/seeds.md, article 004; CuTe does not check it.
 
     Examples:
@@ -1721,6 +1739,7 @@ def is_compatible(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.
     Args:
         a, b: integers, nested tuples, or Layouts and Tensors, whose shapes count.
     Returns: a bool.
+    Raises: LayoutError when a size does not fit into 64 bits; TypeError for other kinds.
     Source: CuTe C++ `compatible`; CUTLASS docs, media/docs/cpp/cute/01_layout.md.
 
     Examples:
@@ -1737,6 +1756,7 @@ def is_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.A
     Args:
         a, b: integers, nested tuples, or Layouts and Tensors, whose shapes count.
     Returns: a bool.
+    Raises: TypeError for other kinds.
     Source: CuTe `is_congruent`.
 
     Examples:
@@ -1797,6 +1817,7 @@ def is_int_tuple(x: typing.Any) -> bool:
     Args:
         x: any object; lists count as tuples.
     Returns: a bool.
+    Raises: nothing: of any object there is an answer.
     Source: CuTe `is_int_tuple`.
 
     Examples:
@@ -1811,6 +1832,7 @@ def is_integer(x: typing.Any) -> bool:
     Args:
         x: any object.
     Returns: a bool.
+    Raises: nothing: of any object there is an answer.
     Source: CuTe `is_integer`.
 
     Examples:
@@ -1845,6 +1867,7 @@ def is_static(x: Operand) -> bool:
     Args:
         x: an integer, nested tuple, ScaledBasis, Swizzle, Layout, ComposedLayout or Tensor (its layout).
     Returns: a bool.
+    Raises: TypeError for other kinds.
     Source: CuTe `is_static`.
 
     Examples:
@@ -1881,6 +1904,7 @@ def is_weakly_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: t
     Args:
         a, b: integers, nested tuples, or Layouts and Tensors, whose shapes count.
     Returns: a bool.
+    Raises: TypeError for other kinds.
     Source: CuTe `is_weakly_congruent`.
 
     Examples:
@@ -1994,6 +2018,7 @@ def make_basis_like(shape: IntTupleLike) -> typing.Any:
     Args:
         shape: an integer or nested tuple; only its nesting counts.
     Returns: strides congruent with the shape.
+    Raises: TypeError for a layout and other kinds.
     Source: CuTe C++ `make_basis_like`.
 
     Examples:
@@ -2040,6 +2065,8 @@ def make_fragment_like_layout(layout: LayoutLike) -> Layout:
     Args:
         layout: a Layout, a swizzled layout or a Tensor.
     Returns: a Layout of the same mode sizes, without a swizzle.
+    Raises: LayoutError when a product does not fit into 64 bits, and for a composed layout that is not swizzled; TypeError
+        for other kinds.
     Source: CuTe C++ `make_fragment_like` of a layout.
 
     Examples:
@@ -2135,6 +2162,7 @@ def make_layout_like(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.A
     Args:
         layout: a Layout or Tensor.
     Returns: a Layout of the same shape.
+    Raises: LayoutError when a product does not fit into 64 bits; TypeError for a swizzled layout and other kinds.
     Source: CuTe `make_layout_like`.
 
     Examples:
@@ -2291,6 +2319,7 @@ def nullspace(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = No
     Args:
         layout: A: a Layout, ComposedLayout or Tensor.
     Returns: a Layout of 1-D coordinates of A; 1:0 where no stride is 0, and for a composed layout, as in CuTe.
+    Raises: LayoutError when a product does not fit into 64 bits; TypeError for other kinds.
     Source: CuTe `nullspace`.
 
     Examples:
@@ -2405,6 +2434,7 @@ def product_each(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -
     Args:
         a: an integer (one mode) or nested tuple.
     Returns: a flat tuple with one integer per mode.
+    Raises: LayoutError when a product does not fit into 64 bits; TypeError for other kinds.
     Source: CuTe `product_each`.
 
     Examples:
@@ -2458,6 +2488,7 @@ def rank(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: t
         x: an integer, tuple, Layout, ComposedLayout or Tensor.
         mode: the path of a mode; rank[i](x) means the same.
     Returns: an int.
+    Raises: LayoutError when a mode does not exist; TypeError for other kinds.
     Source: CuTe `rank`.
 
     Examples:
@@ -2536,6 +2567,7 @@ def repeat_like(x: typing.Any, target: IntTupleLike) -> typing.Any:
         x: anything.
         target: a nested tuple; only its nesting counts.
     Returns: a tuple congruent with the target, or x where that is a leaf.
+    Raises: LayoutError for a target that is nested deeper than 64; any other object counts as a leaf.
     Source: CuTe `repeat_like`.
 
     Examples:
@@ -2726,6 +2758,7 @@ def sorted_layout(layout: LayoutLike) -> Layout:
     Args:
         layout: a Layout or Tensor.
     Returns: a Layout.
+    Raises: TypeError for a swizzled layout and other kinds.
     Source: tilewright; what articles call a sorted layout.
 
     Examples:
@@ -2862,6 +2895,7 @@ def unwrap(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typi
     Args:
         a: an integer or nested tuple.
     Returns: an integer or a tuple of another length than one.
+    Raises: TypeError for a layout and other kinds.
     Source: CuTe C++ `unwrap`.
 
     Examples:
@@ -2915,6 +2949,7 @@ def wrap(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing
     Args:
         a: an integer or nested tuple.
     Returns: a tuple.
+    Raises: TypeError for a layout and other kinds.
     Source: CuTe C++ `wrap`.
 
     Examples:

@@ -16,7 +16,7 @@ __all__ = ["FastDivmodDivisor", "Ratio", "fast_divmod_create_divisor"]
 class Ratio:
     """The ratio n/d of two positive integers, kept as given.
 
-    Ratio(n, d) * x = n*x / d. Errors: TypeError for anything but integers, ValueError for a number below 1 and for a
+    Ratio(n, d) * x = n*x / d. Raises TypeError for anything but integers, ValueError for a number below 1 and for a
     product that is no integer. Source: CuTe's ratio of element widths in recast.
 
     >>> Ratio(16, 4), Ratio(16, 4).reduced(), Ratio(16, 4).is_integral(), Ratio(16, 4) * 3
@@ -80,8 +80,8 @@ class Ratio:
 class FastDivmodDivisor:
     """A divisor known ahead of many divisions: divmod(x, divisor) = (x // d, x % d) for x >= 0.
 
-    On the CPU it divides as Python does. Errors: ValueError for a divisor below 1. Source: CuTeDSL's
-    fast_divmod_create_divisor.
+    At the prompt it divides as Python does. Raises as fast_divmod_create_divisor. Source: CuTeDSL
+    `cute.fast_divmod_create_divisor`.
 
     >>> divmod(29, fast_divmod_create_divisor(8))
     (3, 5)
@@ -108,6 +108,9 @@ class FastDivmodDivisor:
 
 def fast_divmod_create_divisor(divisor: int, *, loc: object = None, ip: object = None) -> FastDivmodDivisor:
     """The divisor object of FastDivmodDivisor.
+
+    Raises TypeError for a divisor that is no integer, ValueError for one below 1. Source: CuTeDSL
+    `cute.fast_divmod_create_divisor`.
 
     >>> 29 // fast_divmod_create_divisor(8), 29 % fast_divmod_create_divisor(8)
     (3, 5)

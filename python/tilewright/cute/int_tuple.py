@@ -48,7 +48,7 @@ def text(x: Any) -> str:
 def tuple_cat(*tuples: object) -> tuple[Any, ...]:
     """Join tuples: tuple_cat(a, b) = a + b; what is not a tuple counts as a tuple of one.
 
-    Source: CuTe C++ `cute::tuple_cat`.
+    Raises nothing: any object is a tuple or counts as one. Source: CuTe C++ `cute::tuple_cat`.
 
     >>> tuple_cat((1, 2), 3, ((4, 5),))
     (1, 2, 3, (4, 5))
@@ -109,6 +109,8 @@ def _map_modes(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> list[
 def find(t: object, x: object, *, hierarchical: bool = True) -> int | tuple[int, ...] | None:
     """The position of the first leaf equal to x, None where there is none; see `find_if`.
 
+    Raises what == of a leaf and x raises. Source: CuTe C++ `cute::find`.
+
     >>> find((1, (5, 2)), 2), find((1, (5, 2)), 2, hierarchical=False), find((1, 2), 7)
     ((1, 1), 2, None)
     """
@@ -122,6 +124,9 @@ def find_if(
 
     A position is an int at the top level and a tuple of ints below; with hierarchical=False it is the leaf's number in
     the flattened tuple.
+
+    Raises TypeError for a pred_fn that cannot be called with a leaf and its position; what pred_fn raises is passed on.
+    Source: CuTe C++ `cute::find_if`.
 
     >>> find_if((4, (1, 8)), lambda leaf, position: leaf == 1)
     (1, 0)
@@ -142,6 +147,8 @@ def _paths(t: Any, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], An
 def get_leaves(x: object) -> list[Any]:
     """The leaves of a nested tuple, in order.
 
+    Raises nothing: what is no tuple is a leaf. Source: CuTeDSL `cute.get_leaves`.
+
     >>> get_leaves((4, (2, (3,))))
     [4, 2, 3]
     """
@@ -150,6 +157,8 @@ def get_leaves(x: object) -> list[Any]:
 
 def static(value: object) -> Any:
     """The same numbers as static ones: Python's int, bool and float instead of Int32 and its kin.
+
+    Other leaves stay. Raises TypeError for a number that is known only at run time. Source: CuTeDSL `cute.static`.
 
     >>> from tilewright import Int32
     >>> static((Int32(4), 8))

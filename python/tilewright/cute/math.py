@@ -2,6 +2,7 @@
 
 The operand is a vector (TensorSSA), a number or a Python number; integers are computed with as floats (Float32, of 64
 bits Float64). `fastmath=True` allows the hardware's approximation in a kernel, and makes no difference at the prompt.
+Where a function has no value, as log of -1, the result is NaN or infinite, as in C.
 """
 
 from __future__ import annotations
@@ -111,6 +112,8 @@ def _type(x: Any) -> Any:
 def exp(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """e to the power x.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.exp`.
+
     >>> print(exp(0))
     1.0
     """
@@ -119,6 +122,8 @@ def exp(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 
 def exp2(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """2 to the power x.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.exp2`.
 
     >>> print(exp2(3))
     8.0
@@ -129,6 +134,8 @@ def exp2(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 def log(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The natural logarithm.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.log`.
+
     >>> print(log(1))
     0.0
     """
@@ -137,6 +144,8 @@ def log(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 
 def log2(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The logarithm to base 2.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.log2`.
 
     >>> print(log2(8))
     3.0
@@ -147,6 +156,8 @@ def log2(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 def log10(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The logarithm to base 10.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.log10`.
+
     >>> print(log10(100))
     2.0
     """
@@ -155,6 +166,8 @@ def log10(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object 
 
 def sqrt(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The square root.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.sqrt`.
 
     >>> print(sqrt(16))
     4.0
@@ -165,6 +178,8 @@ def sqrt(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 def rsqrt(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """1 over the square root.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.rsqrt`.
+
     >>> print(rsqrt(4))
     0.5
     """
@@ -173,6 +188,8 @@ def rsqrt(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object 
 
 def rcp(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """1 / x.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.rcp`.
 
     >>> print(rcp(8))
     0.125
@@ -183,6 +200,8 @@ def rcp(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 def sin(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The sine of x in radians.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.sin`.
+
     >>> print(sin(0))
     0.0
     """
@@ -191,6 +210,8 @@ def sin(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 
 def cos(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The cosine of x in radians.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.cos`.
 
     >>> print(cos(0))
     1.0
@@ -201,6 +222,8 @@ def cos(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 def tan(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The tangent of x in radians.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.tan`.
+
     >>> print(tan(0))
     0.0
     """
@@ -209,6 +232,8 @@ def tan(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 
 def asin(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians whose sine is x.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.asin`.
 
     >>> print(asin(0))
     0.0
@@ -219,6 +244,8 @@ def asin(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 def acos(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians whose cosine is x.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.acos`.
+
     >>> print(acos(1))
     0.0
     """
@@ -227,6 +254,8 @@ def acos(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 
 def atan(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians whose tangent is x.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.atan`.
 
     >>> print(atan(0))
     0.0
@@ -237,6 +266,8 @@ def atan(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 def tanh(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The hyperbolic tangent.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.tanh`.
+
     >>> print(tanh(0))
     0.0
     """
@@ -245,6 +276,8 @@ def tanh(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 
 def erf(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The error function 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.erf`.
 
     >>> print(erf(0))
     0.0
@@ -255,6 +288,8 @@ def erf(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = 
 def floor(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The greatest integer at most x.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.floor`.
+
     >>> print(floor(-1.5))
     -2.0
     """
@@ -263,6 +298,8 @@ def floor(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object 
 
 def ceil(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The least integer at least x.
+
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.ceil`.
 
     >>> print(ceil(-1.5))
     -1.0
@@ -273,6 +310,8 @@ def ceil(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object =
 def absf(a: Operand, *, loc: object = None, ip: object = None) -> Value:
     """The magnitude.
 
+    Raises TypeError for anything but a number or a TensorSSA. Source: CuTeDSL `cute.math.absf`.
+
     >>> print(absf(-1.5))
     1.5
     """
@@ -281,6 +320,9 @@ def absf(a: Operand, *, loc: object = None, ip: object = None) -> Value:
 
 def atan2(a: Operand, b: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians of the point (b, a).
+
+    Raises TypeError for anything but numbers and TensorSSAs, ValueError for vectors whose shapes do not broadcast.
+    Source: CuTeDSL `cute.math.atan2`.
 
     >>> print(atan2(0, 1))
     0.0
@@ -291,6 +333,9 @@ def atan2(a: Operand, b: Operand, fastmath: bool = False, *, loc: object = None,
 def pow(a: Operand, b: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """a to the power b.
 
+    Raises TypeError for anything but numbers and TensorSSAs, ValueError for vectors whose shapes do not broadcast.
+    Source: CuTeDSL `cute.math.pow`.
+
     >>> print(pow(2, 10))
     1024.0
     """
@@ -299,6 +344,9 @@ def pow(a: Operand, b: Operand, fastmath: bool = False, *, loc: object = None, i
 
 def max(a: Operand, b: Operand, *, loc: object = None, ip: object = None) -> Value:
     """The greater of two numbers; the other one where one is NaN.
+
+    Raises TypeError for anything but numbers and TensorSSAs, ValueError for vectors whose shapes do not broadcast.
+    Source: CuTeDSL `cute.math.max`.
 
     >>> print(max(1, 2.5))
     2.5
@@ -309,6 +357,9 @@ def max(a: Operand, b: Operand, *, loc: object = None, ip: object = None) -> Val
 def min(a: Operand, b: Operand, *, loc: object = None, ip: object = None) -> Value:
     """The lesser of two numbers; the other one where one is NaN.
 
+    Raises TypeError for anything but numbers and TensorSSAs, ValueError for vectors whose shapes do not broadcast.
+    Source: CuTeDSL `cute.math.min`.
+
     >>> print(min(1, 2.5))
     1.0
     """
@@ -317,6 +368,9 @@ def min(a: Operand, b: Operand, *, loc: object = None, ip: object = None) -> Val
 
 def fma(a: Operand, b: Operand, c: Operand, *, loc: object = None, ip: object = None) -> Value:
     """a b + c, rounded once.
+
+    Raises TypeError for anything but numbers and TensorSSAs, ValueError for vectors whose shapes do not broadcast.
+    Source: CuTeDSL `cute.math.fma`.
 
     >>> print(fma(2, 3, 4))
     10.0

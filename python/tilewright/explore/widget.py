@@ -50,7 +50,7 @@ def explore(
     With `tile`, x is a thread-value layout of it. What is edited in the page is in `value` and `state` afterwards, and
     setting one of them changes the page; `observe(f, "state")` calls f after each change. `options` are further
     fields of the state, by their names in the page's address: `color="bank"`, `bits="16"`. Raises ImportError without
-    anywidget, TypeError for what the page has no view of.
+    anywidget, TypeError for what the page has no view of. Source: tilewright.
 
     >>> cute.explore(cute.composition, "(6,2):(8,2)", "(4,3):(3,1)").value  # doctest: +SKIP
     ((2,2),3):((24,2),8)

@@ -86,14 +86,16 @@ def on_cpu(
     wait for one that has not begun, that is found as a deadlock. memory: tensors that kernels reach by addresses which
     they read from memory.
 
+    Raises TypeError for a seed or a resident that is no integer, ValueError for a resident below 1. Source: tilewright.
+
     >>> with on_cpu(check=False, seed=7):
     ...     pass
     """
-    if resident is not None and resident < 1:
-        raise ValueError(f"on_cpu: resident is {resident}; expected at least one CTA")
     for name, number in (("seed", seed), ("resident", resident)):
         if not hasattr(number, "__index__") and (number is not None or name == "seed"):
             raise TypeError(f"on_cpu: expected {name} to be an integer, but got {shown(number)}")
+    if resident is not None and resident < 1:
+        raise ValueError(f"on_cpu: resident is {resident}; expected at least one CTA")
     before = dict(vars(_settings))
     vars(_settings).update(check=check, seed=seed, resident=resident, memory=memory, is_inside=True)
     try:

@@ -33,6 +33,8 @@ __all__ = [
 class SymInt:
     """An integer that calls say: its width, and a number that divides it.
 
+    Raises as sym_int. Source: CuTeDSL `cute.SymInt`.
+
     >>> SymInt(64, 8)
     SymInt(64 bits, divisibility 8)
     """
@@ -55,6 +57,9 @@ class SymInt:
 def sym_int(width: int = 32, *, divisibility: int = 1) -> SymInt:
     """An extent or stride that calls say, of 32 bits unless `width` is 64, a multiple of `divisibility`.
 
+    Raises ValueError for a width other than 32 and 64, and for a divisibility that is no integer of at least 1. Source:
+    CuTeDSL `cute.sym_int`.
+
     >>> sym_int(divisibility=8)
     SymInt(32 bits, divisibility 8)
     """
@@ -64,6 +69,8 @@ def sym_int(width: int = 32, *, divisibility: int = 1) -> SymInt:
 def sym_int32(divisibility: int = 1) -> SymInt:
     """An extent or stride of 32 bits that calls say.
 
+    Raises as sym_int. Source: CuTeDSL `cute.sym_int32`.
+
     >>> sym_int32()
     SymInt(32 bits, divisibility 1)
     """
@@ -72,6 +79,8 @@ def sym_int32(divisibility: int = 1) -> SymInt:
 
 def sym_int64(divisibility: int = 1) -> SymInt:
     """An extent or stride of 64 bits that calls say.
+
+    Raises as sym_int. Source: CuTeDSL `cute.sym_int64`.
 
     >>> sym_int64()
     SymInt(64 bits, divisibility 1)

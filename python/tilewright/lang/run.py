@@ -42,8 +42,8 @@ def on_device(device: str) -> Iterator[None]:
 
     A kernel runs where its tensors lie, and this says nothing else: a tensor that lies elsewhere is a ValueError there.
     Otherwise a kernel without tensors runs on the device of its stream, on the CUDA device that is current in torch or
-    CuPy or was named to initialize_cuda_context, and without any of these on the CPU. ValueError for another text,
-    RuntimeError where there is no such device.
+    CuPy or was named to initialize_cuda_context, and without any of these on the CPU. Raises TypeError and ValueError
+    for anything but such a text, RuntimeError where there is no such device. Source: tilewright.
 
     >>> with on_device("cpu"):
     ...     pass

@@ -91,6 +91,7 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
 
     Raises: TypeError for what has no picture or for an option that it does not have, LayoutError where the operation
     has no result.
+    Source: tilewright.
 
     >>> from tilewright import cute
     >>> print(cute.show(cute.make_layout((2, 4), stride=(4, 1))).text(color=False))

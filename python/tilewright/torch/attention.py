@@ -147,6 +147,7 @@ def scaled_dot_product_attention(
 
     Raises TypeError for other elements, ValueError for shapes, devices and masks that do not agree,
     NotImplementedError for other masks, dropout, and GPUs that lack what is asked for.
+    Source: torch `torch.nn.functional.scaled_dot_product_attention`.
 
     >>> import torch
     >>> q = torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)
@@ -247,6 +248,7 @@ def varlen_attention(
 
     Raises TypeError for other elements, ValueError for shapes, devices and windows that cannot be, NotImplementedError
     for seqused_k and block_table, and for other GPUs.
+    Source: torch `torch.nn.attention.varlen.varlen_attn`.
 
     >>> import torch
     >>> q, v = torch.zeros(3, 1, 64).half(), torch.arange(3.0)[:, None, None].expand(3, 1, 64).half()

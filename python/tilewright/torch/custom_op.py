@@ -25,8 +25,10 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Custo
 
     It writes the tensors named in `mutates` and returns
     nothing, launches on torch's current stream, and is traced by torch.compile (a fake kernel does nothing)
-    and captured into CUDA graphs. Arguments: tensors, and numbers of the parameters' types. Raises ValueError for a
-    name without a namespace and for names in `mutates` that are no tensors of the function.
+    and captured into CUDA graphs. Arguments: tensors, and numbers of the parameters' types.
+
+    Raises ValueError for a name without a namespace, for names in `mutates` that are no tensors of the function, and
+    for a parameter that is neither a tensor nor a number. Source: torch `torch.library.custom_op`.
 
     >>> import torch
     >>> from tilewright import Int32, cute

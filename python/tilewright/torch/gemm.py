@@ -255,7 +255,8 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     TF32 where torch.get_float32_matmul_precision() allows it), float64, float8 (result bfloat16) or int8 and uint8
     (result int32), unless `out_dtype` says another. Differentiable, and traced by torch.compile.
 
-    Raises ValueError for scalars and for shapes that do not agree; errors as of kernels.gemm.
+    Raises TypeError for what is no torch.Tensor, ValueError for scalars, and for shapes and devices that do not agree;
+    NotImplementedError for forward derivatives; else as kernels.gemm. Source: torch `torch.matmul`.
 
     >>> import torch
     >>> matmul(torch.arange(6.0).reshape(2, 3), torch.ones(3))
@@ -295,6 +296,9 @@ def addmm(
     A c of one mode and beta of 1 are added as a bias; else c is first copied into the result. See torch.addmm, and
     `matmul` for types.
 
+    Raises ValueError for an unknown activation and for a c that does not broadcast, TypeError for an alpha or a beta
+    that is no number; else as `matmul`. Source: torch `torch.addmm`.
+
     >>> import torch
     >>> addmm(torch.tensor([1.0, 2.0]), torch.eye(2), torch.ones(2, 2), activation="relu")
     tensor([[2., 3.],
@@ -314,6 +318,9 @@ def addmm(
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: str | None = None) -> Tensor:
     """activation(x weight^T + bias), in one kernel: x (.., K), weight (N, K), bias (N). See torch.nn.functional.linear.
+
+    Raises ValueError for a weight or a bias of another shape, and for an unknown activation; else as `matmul`. Source:
+    torch `torch.nn.functional.linear`.
 
     >>> import torch
     >>> linear(torch.ones(3), torch.arange(6.0).reshape(2, 3), torch.tensor([0.5, -20.0]), activation="relu")

@@ -101,6 +101,7 @@ def grouped_mm(
 
     Raises TypeError for other elements, ValueError for shapes, strides, devices and offs that do not agree,
     NotImplementedError for a bias and for other GPUs.
+    Source: torch `torch.nn.functional.grouped_mm`.
 
     >>> import torch
     >>> a, b = torch.ones(3, 8).bfloat16(), torch.arange(2.0)[:, None, None].expand(2, 8, 8).bfloat16().contiguous()

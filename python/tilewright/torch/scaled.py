@@ -169,6 +169,7 @@ def scaled_mm(
 
     Raises TypeError for other elements, ValueError for shapes, strides and devices that do not agree,
     NotImplementedError for other recipes, swizzles, a bias, other contractions, and for other GPUs.
+    Source: torch `torch.nn.functional.scaled_mm`.
 
     >>> import torch
     >>> a, b = torch.ones(2, 128).to(torch.float8_e4m3fn), torch.ones(16, 128).to(torch.float8_e4m3fn).T
@@ -215,6 +216,7 @@ def scaled_grouped_mm(
 
     Raises TypeError for other elements, ValueError for shapes, strides, devices and offs that do not agree,
     NotImplementedError for other recipes, swizzles, a bias, other contractions, and for other GPUs.
+    Source: torch `torch.nn.functional.scaled_grouped_mm`.
 
     >>> import torch
     >>> a, b = torch.ones(3, 128).to(torch.float8_e4m3fn), torch.ones(2, 16, 128).to(torch.float8_e4m3fn).mT

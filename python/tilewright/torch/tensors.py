@@ -55,32 +55,40 @@ _TYPES: dict[type[Numeric], torch.dtype] = {
 def dtype(ty: type[Numeric]) -> torch.dtype:
     """The torch type of an element type.
 
+    Raises TypeError for what is no element type, and for one that torch lacks. Source: CuTeDSL `cutlass.torch.dtype`.
+
     >>> from tilewright import BFloat16
     >>> dtype(BFloat16)
     torch.bfloat16
     """
     require_dtype("dtype", ty)
-    if ty not in _TYPES:
-        raise TypeError(f"dtype: torch has no type for {ty}")
     return _torch_type(ty)
 
 
 def _torch_type(ty: type[Numeric]) -> torch.dtype:
+    if ty not in _TYPES:
+        raise TypeError(f"dtype: torch has no type for {ty}")
     return _TYPES[ty]
 
 
-def current_stream() -> torch.cuda.Stream:
-    """torch's current CUDA stream of its current device."""
 def _require_tensor(function: str, argument: str, x: Any) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"{function}: expected {argument} to be a torch.Tensor, but got {shown(x)}")
 
 
+def current_stream() -> torch.cuda.Stream:
+    """torch's current CUDA stream of its current device.
+
+    Raises what torch raises without a CUDA device. Source: CuTeDSL `cutlass.torch.current_stream`.
+    """
     return torch.cuda.current_stream()
 
 
 def default_stream() -> torch.cuda.Stream:
-    """torch's default CUDA stream of its current device."""
+    """torch's default CUDA stream of its current device.
+
+    Raises what torch raises without a CUDA device. Source: CuTeDSL `cutlass.torch.default_stream`.
+    """
     return torch.cuda.default_stream()
 
 
@@ -111,8 +119,21 @@ def create_and_permute_torch_tensor(
 ) -> torch.Tensor:
     """A tensor on the CPU (or a device) that is filled and then permuted.
 
-    Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
+    init_config has min_val and max_val of RANDOM (-2 and 2, without the second), value of SCALAR, mean and std of
+    GAUSSIAN. Raises TypeError for what is no torch.dtype or TensorInitType, and what torch raises for a shape, an order
+    or a device that cannot be. Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
+
+    >>> import torch
+    >>> create_and_permute_torch_tensor((2, 3), torch.int32, (1, 0), TensorInitType.SCALAR)
+    tensor([[0, 0],
+            [0, 0],
+            [0, 0]], dtype=torch.int32)
     """
+    function = "create_and_permute_torch_tensor"
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"{function}: expected dtype to be a torch.dtype, but got {shown(dtype)}")
+    if not isinstance(init_type, TensorInitType):
+        raise TypeError(f"{function}: expected init_type to be a TensorInitType, but got {shown(init_type)}")
     config: Any = init_config or RandomInitConfig()
     made = torch.empty(tuple(shape), dtype=torch.float32)
     if init_type is TensorInitType.RANDOM:
@@ -129,11 +150,6 @@ def create_and_permute_torch_tensor(
 
 def matrix(
     l: int,  # noqa: E741 - the name that programs pass
-    function = "create_and_permute_torch_tensor"
-    if not isinstance(dtype, torch.dtype):
-        raise TypeError(f"{function}: expected dtype to be a torch.dtype, but got {shown(dtype)}")
-    if not isinstance(init_type, TensorInitType):
-        raise TypeError(f"{function}: expected init_type to be a TensorInitType, but got {shown(init_type)}")
     mode0: int,
     mode1: int,
     is_mode0_major: bool,
@@ -143,9 +159,13 @@ def matrix(
 ) -> torch.Tensor:
     """A batch of matrices (mode0, mode1, l) of small integers in float32 on the CPU; values are those of the type.
 
+    Raises TypeError for what is no element type or TensorInitType, and what torch raises for extents that cannot be.
+    Source: CuTeDSL `cutlass.torch.matrix`.
+
     >>> matrix(2, 4, 8, True, numeric.Float16).stride()
     (1, 4, 32)
     """
+    require_dtype("matrix", cutlass_dtype)
     shape, order = ((l, mode1, mode0), (2, 1, 0)) if is_mode0_major else ((l, mode0, mode1), (1, 2, 0))
     config = init_config
     if config is None and init_type is TensorInitType.RANDOM:
@@ -165,7 +185,6 @@ def cute_tensor_like(
     is_dynamic_layout: bool,
     assumed_align: int | None = None,
 ) -> tuple[RuntimeTensor, torch.Tensor]:
-    require_dtype("matrix", cutlass_dtype)
     """A tensor with the values of another one in an element type, on the GPU where there is one: (cute's, torch's).
 
     Raises TypeError for what is no torch.Tensor, no element type, or one that torch lacks; ValueError for an alignment

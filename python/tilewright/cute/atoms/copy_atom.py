@@ -32,6 +32,8 @@ class CopyAtom:
     the elements copied, `layout_ref` is the one of the two whose threads and values those of a tiled copy are. Compared
     by value, hashable, picklable.
 
+    Source: CuTeDSL `cute.CopyAtom`.
+
     >>> from tilewright import Float16, cute
     >>> print(make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), Float16))
     Copy Atom

@@ -47,6 +47,8 @@ class MmaAtom:
     value) to an element of the tile, (M,K), (N,K) and (M,N), counted with the first mode fastest. Compared by value,
     hashable, picklable.
 
+    Source: CuTeDSL `cute.MmaAtom`.
+
     >>> from tilewright import Float16, Float32, cute
     >>> print(make_mma_atom(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))))
     MMA Atom
@@ -173,7 +175,9 @@ class MmaAtom:
 
 
 def make_mma_atom(op: MmaOp, *, loc: object = None, ip: object = None) -> MmaAtom:
-    """The matrix multiply operation as an atom. TypeError for what is none. Source: CuTeDSL `cute.make_mma_atom`.
+    """The matrix multiply operation as an atom.
+
+    Raises TypeError for what is no such operation. Source: CuTeDSL `cute.make_mma_atom`.
 
     >>> from tilewright import Float32, cute
     >>> print(cute.make_mma_atom(cute.nvgpu.MmaUniversalOp(Float32)))

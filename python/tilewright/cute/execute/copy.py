@@ -225,8 +225,8 @@ def autovec_copy(
 ) -> None:
     """Copy element by element with vectors as wide as both layouts and alignments allow: dst[i] = src[i].
 
-    The width makes no difference to the result. Outside of kernels, raises LayoutError for layouts that are not static;
-    TypeError for elements of different width, ValueError where the sizes differ.
+    The width makes no difference to the result. Raises TypeError for what is no tensor in memory and for elements of
+    different width, ValueError where the sizes differ; outside of kernels, LayoutError for layouts that are not static.
     Source: CuTeDSL `cute.autovec_copy`.
 
     >>> from tilewright import Float32, cute

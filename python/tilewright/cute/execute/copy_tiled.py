@@ -26,7 +26,8 @@ def copy_threads(tiled_copy: TiledCopy, src: Tensor, dst: Tensor, *, pred: Tenso
 
     Executes atoms that move data between threads exactly: with ldmatrix, `src` holds the rows that threads name and
     `dst` the registers of threads. A register tensor of all threads is one with a mode for the thread in front. `pred`
-    has one Boolean for each thread, call and tile, and is refused for atoms of several threads. Raises as `copy`.
+    has one Boolean for each thread, call and tile, and is refused for atoms of several threads.
+    Raises as `copy`. Source: tilewright.
 
     >>> from tilewright import Float16, cute
     >>> atom = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=1), Float16)
@@ -119,7 +120,7 @@ def copy_tiled(tiled_copy: TiledCopy, src: Tensor, dst: Tensor, *, pred: Tensor 
 
     src and dst have equal extents. Where the tiles reach beyond these, the calls that lie outside are left out; `pred`,
     of the same extents, leaves out more. A call that is half inside is an error, because an instruction is executed as
-    a whole. Atoms that move data between threads are executed exactly. Raises as `copy`.
+    a whole. Atoms that move data between threads are executed exactly. Raises as `copy`. Source: tilewright.
 
     >>> import numpy as np
     >>> from tilewright import Int32, cute

@@ -236,6 +236,7 @@ def gemm_threads(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor
 
     The other modes are those of make_fragment_A, make_fragment_B and make_fragment_C. Atoms that use the registers of
     other threads are executed exactly. Where atoms lie along K, each thread has its part of the sum. Raises as `gemm`.
+    Source: tilewright.
 
     >>> from tilewright import Float16, Float32, cute
     >>> tiled = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 8)))
@@ -292,7 +293,7 @@ def gemm_tiled(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) 
     """Multiply matrices as all threads of a TiledMma do: d = a b + c, where a is (M,K), b is (N,K), c and d are (M,N).
 
     Every thread reads and writes its partition. Atoms along K add to the same sum, one after the other. Raises
-    LayoutError for extents that are no multiple of the tile's, else as `gemm`.
+    LayoutError for extents that are no multiple of the tile's, else as `gemm`. Source: tilewright.
 
     >>> import numpy as np
     >>> from tilewright import Float16, Float32, cute

@@ -50,6 +50,9 @@ class Pointer:
     Arithmetic counts in elements. `pointer + n` keeps what is known of the alignment: the greatest common divisor of
     the old alignment and the step in bytes, where a dynamic step counts by its known divisor alone.
 
+    Raises RuntimeError where elements are read or written and the size of their memory is not known. Source: CuTeDSL
+    `cute.Pointer`.
+
     >>> from tilewright import Float32, cute
     >>> print(cute.make_ptr(Float32, 0x1000, assumed_align=16) + 2)
     ptr<f32, generic, align<8>>
@@ -267,18 +270,18 @@ def recast_ptr(
 
     In a kernel a swizzle is one of the address in bytes, S<B,M,S> as of make_swizzle, and every access through the
     pointer is at the swizzled address. The `inner` of a layout counts elements of the pointer's new type. Elsewhere a
-    swizzle belongs into the layout (make_composed_layout), and passing one is a TypeError.
-    Source: CuTeDSL `cute.recast_ptr`.
+    swizzle belongs into the layout (make_composed_layout). Raises TypeError there for a swizzle, and for what is no
+    Pointer or no element type. Source: CuTeDSL `cute.recast_ptr`.
 
     >>> from tilewright import Float16, Float32, cute
     >>> print(cute.recast_ptr(cute.make_ptr(Float32, 64, assumed_align=16), dtype=Float16))
     ptr<f16, generic, align<16>>
     """
+    if not isinstance(ptr, Pointer):
+        raise TypeError(f"recast_ptr: expected ptr to be a Pointer, but got {shown(ptr)}; tensor.iterator is one")
     if dtype is None:
         if swizzle_ is None:
             return ptr
-    if not isinstance(ptr, Pointer):
-        raise TypeError(f"recast_ptr: expected ptr to be a Pointer, but got {shown(ptr)}; tensor.iterator is one")
         dtype = ptr.dtype
     require_dtype("recast_ptr", dtype)
     return ptr.recast(dtype, swizzle_)

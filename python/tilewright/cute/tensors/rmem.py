@@ -64,7 +64,8 @@ def make_rmem_tensor_like(
 ) -> Tensor:
     """A register tensor with the shape and the order of strides of another tensor, compact.
 
-    Source: CuTe C++ `make_tensor_like`.
+    Raises TypeError for what is no Tensor or Layout, for a swizzled layout, and without an element type; LayoutError
+    for a layout that is not static. Source: CuTe C++ `make_tensor_like`.
 
     >>> from tilewright import Float16, Float32, cute
     >>> print(cute.make_rmem_tensor_like(cute.make_layout((4, 2), stride=(8, 1)), Float16))
@@ -87,7 +88,9 @@ def make_fragment_like(
 ) -> Tensor | Layout:
     """A register tensor like another tensor, its mode 0 (the elements of one atom) compact and first.
 
-    Of a layout, without an element type: the layout alone. Source: CuTe C++ `make_fragment_like`.
+    Of a layout, without an element type: the layout alone. Raises TypeError for what is no Tensor or layout, and for a
+    tensor of coordinates without dtype; LayoutError for a tensor that is not static, and for a composed layout that is
+    not swizzled. Source: CuTe C++ `make_fragment_like`.
 
     >>> from tilewright import Float32, cute
     >>> print(cute.make_fragment_like(cute.make_layout(((4, 2), 3, 5), stride=((1, 8), 160, 32)), Float32))
@@ -111,6 +114,9 @@ def _layout_and_dtype(function: str, src: Any, dtype: type[Numeric] | None) -> t
 
 def size_in_bytes(dtype: type[Numeric], layout: AnyLayout | None, *, loc: object = None, ip: object = None) -> int:
     """The bytes that the offsets 0 to cosize(layout) - 1 take: ceil(cosize * bits / 8); None takes 0.
+
+    Raises TypeError for a dtype that is no element type and a layout that is none, LayoutError where the cosize does
+    not fit into 64 bits. Source: CuTeDSL `cute.size_in_bytes`.
 
     >>> from tilewright import Float16, cute
     >>> cute.size_in_bytes(Float16, cute.make_layout((4, 8), stride=(10, 1)))

@@ -36,6 +36,9 @@ class Tensor:
     integers and nested tuples are coordinates, in colexicographic order. The elements of a counting tensor are integers
     and those of an identity tensor coordinates; they have no bounds.
 
+    Raises IndexError for a coordinate out of range, LayoutError for one that does not fit the shape, RuntimeError for
+    elements of memory of unknown size. Source: CuTe `Tensor`.
+
     >>> from tilewright import cute
     >>> tensor = cute.make_tensor(100, cute.make_layout((4, (2, 3)), stride=(6, (1, 2))))
     >>> tensor[1, (1, 2)], tensor[5], str(tensor[None, 3])
@@ -368,8 +371,9 @@ def make_tensor(
 ) -> Tensor:
     """The tensor iterator o layout; a shape in place of a layout means its compact column-major layout.
 
-    The iterator is a Pointer, an integer (tensor[c] = iterator + layout(c)) or a coordinate. TypeError for another one,
-    LayoutError for a layout that is none. Source: CuTe C++ `make_tensor`.
+    The iterator is a Pointer, an integer (tensor[c] = iterator + layout(c)) or a coordinate. Raises TypeError for
+    another one and for what is no layout, LayoutError for a shape whose extents are not positive integers.
+    Source: CuTe C++ `make_tensor`.
 
     >>> from tilewright import cute
     >>> print(cute.make_tensor(0, (2, 3)))
@@ -382,14 +386,17 @@ def make_tensor(
             f"make_tensor: expected the iterator to be a Pointer, an integer or a coordinate, but got "
             f"{type(iterator).__name__}; from_dlpack makes a tensor of an array"
         )
+    if isinstance(layout, Tensor):  # its elements are no modes
+        raise TypeError(f"make_tensor: expected a layout or a shape, but got the Tensor {layout}; pass its .layout")
     over = as_layout(layout)
     return Tensor(iterator.under(over) if isinstance(iterator, Pointer) else iterator, over)
 
 
-    if isinstance(layout, Tensor):  # its elements are no modes
-        raise TypeError(f"make_tensor: expected a layout or a shape, but got the Tensor {layout}; pass its .layout")
 def make_identity_tensor(shape: Shape, *, loc: object = None, ip: object = None) -> Tensor:
-    """The tensor of coordinates of a shape: tensor[c] = c. Source: CuTe C++ `make_identity_tensor`.
+    """The tensor of coordinates of a shape: tensor[c] = c.
+
+    Raises LayoutError for extents that are not positive integers, TypeError for other kinds.
+    Source: CuTe C++ `make_identity_tensor`.
 
     >>> from tilewright import cute
     >>> tensor = cute.make_identity_tensor((8, 4))

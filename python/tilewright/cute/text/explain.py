@@ -68,6 +68,8 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
     structure ignores the value. The last line but one then says for which values CuTe's answer is right.
 
     Where the operation raises LayoutError, the derivation up to the broken condition and the message are returned.
+    Raises ValueError for an operation without a derivation, LayoutError for a text that is no layout, TypeError for
+    operands of another number or kind. Source: tilewright.
 
     >>> print(explain("composition", _core.make_layout((4, 3), stride=(1, 8)), _core.make_layout(6, stride=2)))
     composition((4,3):(1,8), 6:2)

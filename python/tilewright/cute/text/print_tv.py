@@ -155,7 +155,8 @@ def format_latex_tiled_mma(tiled_mma: TiledMma) -> str:
 def print_latex_tiled_mma(tiled_mma: TiledMma, *, loc: object = None, ip: object = None) -> None:
     """Print a LaTeX document that draws who has which element of A, B and C in a tile of a TiledMma.
 
-    Source: CuTe C++ `cute::print_latex(TiledMMA)`, less the underscore of static integers.
+    Raises TypeError for what is no TiledMma. Source: CuTe C++ `cute::print_latex(TiledMMA)`, less the underscore of
+    static integers.
 
     >>> from tilewright import Float32, cute
     >>> cute.print_latex_tiled_mma(cute.make_tiled_mma(cute.nvgpu.warp.MmaTF32Op((16, 8, 8))))  # doctest: +ELLIPSIS

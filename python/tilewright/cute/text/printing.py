@@ -155,7 +155,7 @@ def _tensor_text(x: Tensor) -> str:
 def pretty_str(x: object, *, loc: object = None, ip: object = None) -> str:
     """CuTe's text of anything: nested tuples without spaces, also around layouts; None is `_`, a dynamic integer `?`.
 
-    Source: CuTeDSL `cute.pretty_str`.
+    Raises ValueError for what contains itself, or is nested too deeply. Source: CuTeDSL `cute.pretty_str`.
 
     >>> pretty_str((None, (4, 8), _core.make_layout(12)))
     '(_,(4,8),12:1)'

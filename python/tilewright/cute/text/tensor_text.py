@@ -57,7 +57,9 @@ def print_tensor(
     three at each end. A vector is printed as the registers that hold it. `verbose` prints each element with its
     coordinate instead. `style="cpp"` is the form of CuTe C++, whose first line `print_type=False` omits; it shows all
     elements and at most four modes.
-    Sources: CuTeDSL `cute.print_tensor`, CuTe C++ `cute::print_tensor`.
+    Raises TypeError for what is no tensor, ValueError for an unknown style or one that lacks what is asked for, and for
+    more than 2^18 elements to print; RuntimeError where the memory cannot be read.
+    Source: CuTeDSL `cute.print_tensor`, CuTe C++ `cute::print_tensor`.
 
     >>> tensor = Tensor(0, _core.make_layout((2, 3), stride=(3, 1)))
     >>> print_tensor(tensor)

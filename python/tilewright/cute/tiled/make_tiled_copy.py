@@ -143,8 +143,8 @@ def _another(function: str, tiled_copy: Any) -> TiledCopy:
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it reads in another tiled copy.
 
-    TypeError where `tiled_copy` is none, LayoutError where its threads or values are not those of the atom.
-    Source: CuTeDSL `cute.make_tiled_copy_S`.
+    Raises TypeError for what is no CopyAtom or TiledCopy, LayoutError where the atom takes more threads or values than
+    the tiled copy has. Source: CuTeDSL `cute.make_tiled_copy_S`.
 
     >>> from tilewright import Float16, cute
     >>> load = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), Float16)
@@ -160,7 +160,7 @@ def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: object = No
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it writes in another tiled copy.
 
-    Errors as of make_tiled_copy_S. Source: CuTeDSL `cute.make_tiled_copy_D`.
+    Raises as make_tiled_copy_S. Source: CuTeDSL `cute.make_tiled_copy_D`.
 
     >>> from tilewright import Float16, cute
     >>> load = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), Float16)

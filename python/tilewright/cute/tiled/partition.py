@@ -40,6 +40,7 @@ def outer_partition(
 ) -> Tensor:
     """The elements at one coordinate of every tile: zipped_divide(tensor, tiler)[coord, (None, ..)].
 
+    Raises LayoutError as zipped_divide and for a coordinate that does not fit the tile, TypeError for other kinds.
     Source: CuTe C++ `outer_partition`.
 
     >>> from tilewright import cute
@@ -110,8 +111,9 @@ def local_partition(
 ) -> Tensor:
     """The elements of one thread: outer_partition at the coordinate where the thread layout `tiler` is index.
 
-    proj keeps the modes of the thread layout where it is not None. TypeError where `tiler` is no layout of threads,
-    LayoutError where it has more modes than the tensor. Source: CuTe C++ `local_partition`.
+    proj keeps the modes of the thread layout where it is not None. Raises TypeError where `tiler` is no Layout of
+    threads or index no integer, LayoutError where `tiler` has more modes than the tensor, where it maps to coordinates,
+    and where proj does not fit it. Source: CuTe C++ `local_partition`.
 
     >>> from tilewright import cute
     >>> threads = cute.make_layout((4, 2))

@@ -43,6 +43,8 @@ class TiledCopy(CopyAtom):
     The index in the tile counts colexicographically over the extents of the tiler. Compared by value, hashable,
     picklable. make_tiled_copy_tv makes it.
 
+    get_slice raises ValueError for a thread that the copy does not have. Source: CuTeDSL `cute.TiledCopy`.
+
     >>> from tilewright import Float16, cute
     >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float16, num_bits_per_copy=128)
     >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((32, 4), stride=(4, 1)), cute.make_layout((1, 8)))
@@ -221,6 +223,9 @@ class TiledCopy(CopyAtom):
 
 class ThrCopy(TiledCopy):
     """One thread's part of a tiled copy; `TiledCopy.get_slice` makes it.
+
+    Its methods raise TypeError for what is no tensor, LayoutError for a tensor with fewer modes than the tile. Source:
+    CuTeDSL `cute.ThrCopy`.
 
     >>> from tilewright import Float32, Int32, cute
     >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32)

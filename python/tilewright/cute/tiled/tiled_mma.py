@@ -44,6 +44,8 @@ class TiledMma(MmaAtom):
     `thr_layout_vmnk` maps (thread of the atom, atom along m, n, k) to the thread. `permutation_mnk` has for each mode
     None, an extent of the tile, or a Layout that permutes it. Compared by value, hashable, picklable.
 
+    get_slice raises ValueError for a thread that the multiplication does not have. Source: CuTeDSL `cute.TiledMma`.
+
     >>> from tilewright import Float16, Float32, cute
     >>> op = cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))
     >>> print(cute.make_tiled_mma(op, (2, 2, 1), (32, 32, 16)))
@@ -323,6 +325,9 @@ class TiledMma(MmaAtom):
 
 class ThrMma(TiledMma):
     """One thread's part of a tiled multiplication; `TiledMma.get_slice` makes it.
+
+    Its methods raise TypeError for what is no tensor, LayoutError for a tensor with fewer modes than the operand or
+    with a part of a tile. Source: CuTeDSL `cute.ThrMma`.
 
     >>> from tilewright import Float16, Float32, cute
     >>> op = cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))

@@ -214,7 +214,8 @@ def prefetch(atom: TmaAtom, src: Tensor, *, loc: object = None, ip: object = Non
     """Bring boxes of global memory into the L2 cache, before a copy of the same boxes by this atom asks for them.
 
     src: what `cute.copy` takes of the tensor. The warp chooses one of its threads to ask; nothing waits for it, and on
-    the CPU it changes nothing. TypeError for an atom that loads no boxes. Source: CuTeDSL `cute.prefetch`.
+    the CPU it changes nothing. Raises TypeError for an atom that loads no boxes, ValueError for a src without
+    coordinates of boxes. Source: CuTeDSL `cute.prefetch`.
 
     >>> import numpy
     >>> from tilewright import cute, utils

@@ -28,6 +28,9 @@ def full_like(
 ) -> TensorSSA:
     """A vector of the shape and type of a tensor or vector, with one number in every element.
 
+    Raises TypeError where neither `a` nor dtype gives an element type, and for a fill_value that is no number;
+    LayoutError for a shape that is not static. Source: CuTeDSL `cute.full_like`.
+
     >>> from tilewright import Float32, cute
     >>> list(cute.full_like(cute.make_rmem_tensor(2, Float32), 7))
     [7.0, 7.0]
@@ -50,6 +53,8 @@ def zeros_like(
 ) -> TensorSSA:
     """A vector of zeros of the shape and type of a tensor or vector.
 
+    Raises as full_like. Source: CuTeDSL `cute.zeros_like`.
+
     >>> from tilewright import Float32, cute
     >>> list(cute.zeros_like(cute.make_rmem_tensor(2, Float32)))
     [0.0, 0.0]
@@ -61,6 +66,8 @@ def ones_like(
     a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
 ) -> TensorSSA:
     """A vector of ones of the shape and type of a tensor or vector.
+
+    Raises as full_like. Source: CuTeDSL `cute.ones_like`.
 
     >>> from tilewright import Int8, cute
     >>> list(cute.ones_like(cute.make_rmem_tensor(2, Int8)))
@@ -74,6 +81,8 @@ def empty_like(
 ) -> TensorSSA:
     """A vector of the shape and type of a tensor or vector, whose elements mean nothing: here they are zeros.
 
+    Raises as full_like. Source: CuTeDSL `cute.empty_like`.
+
     >>> from tilewright import Int8, cute
     >>> len(cute.empty_like(cute.make_rmem_tensor(2, Int8)))
     2
@@ -85,6 +94,7 @@ def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: obje
     """x where a condition is true, else y, element by element; both are computed.
 
     Vectors broadcast as in arithmetic, and numbers are taken as they are: of numbers alone the result is a number.
+    Raises TypeError for anything but numbers and TensorSSAs, ValueError for vectors whose shapes do not broadcast.
     Source: CuTeDSL `cute.where`.
 
     >>> from tilewright import Float32, cute
@@ -92,6 +102,8 @@ def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: obje
     >>> list(cute.where(vector > 2, vector, 0.0)), cute.where(True, 1, 2)
     ([3.0, 3.0], 1)
     """
+    for name, operand in (("cond", cond), ("x", x), ("y", y)):
+        _require_operand("where", name, operand)
     dtype = _type_of_both(x, y)
     if not any(isinstance(operand, TensorSSA) for operand in (cond, x, y)):
         if isinstance(cond, Numeric) and cond.is_traced:
@@ -102,8 +114,6 @@ def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: obje
         return dtype(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
     c = as_vector(cond, Boolean).to(Boolean)
     a, b = as_vector(x, dtype).to(dtype), as_vector(y, dtype).to(dtype)
-    for name, operand in (("cond", cond), ("x", x), ("y", y)):
-        _require_operand("where", name, operand)
     shape = broadcast_shape(broadcast_shape(a.shape, b.shape), c.shape)
     c, a, b = (v._repeated(shape, pad_left=True) for v in (c, a, b))
     if c.is_traced or a.is_traced or b.is_traced:
@@ -129,6 +139,8 @@ def _type_of_both(x: Any, y: Any) -> Any:
 def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
     """Whether an element is not 0.
 
+    Raises TypeError for anything but a TensorSSA or a number. Source: CuTeDSL `cute.any_`.
+
     >>> from tilewright import Float32, cute
     >>> cute.any_(cute.full(4, 1.0, Float32) > 2)
     False
@@ -139,6 +151,8 @@ def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bo
 
 def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
     """Whether no element is 0.
+
+    Raises TypeError for anything but a TensorSSA or a number. Source: CuTeDSL `cute.all_`.
 
     >>> from tilewright import Float32, cute
     >>> cute.all_(cute.full(4, 3.0, Float32) > 2)

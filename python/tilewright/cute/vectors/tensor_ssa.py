@@ -80,6 +80,9 @@ class TensorSSA(Operators):
     are matched from the last mode on, and an extent of 1 goes with any. A comparison gives Booleans. Where all elements
     are known, numpy.asarray gives them in colexicographic order.
 
+    Raises ValueError for shapes that do not broadcast, IndexError for an element out of range, TypeError where a vector
+    is a condition. Source: CuTeDSL `cute.TensorSSA`.
+
     >>> import numpy
     >>> from tilewright import Int32, cute
     >>> tensor = cute.make_rmem_tensor((2, 3), Int32)
@@ -367,20 +370,24 @@ def as_vector(x: Any, dtype: type[Numeric]) -> TensorSSA:
 def full(
     shape: Shape, fill_value: Numeric | float, dtype: type[Numeric], *, loc: object = None, ip: object = None
 ) -> TensorSSA:
-    """A vector with one number in every element. Source: CuTeDSL `cute.full`.
+    """A vector with one number in every element.
+
+    Raises TypeError for a fill_value that is no number, a dtype that is no element type and a shape that is none;
+    LayoutError where the shape is not static, or its extents are not positive, or it has more than 2^26 elements.
+    Source: CuTeDSL `cute.full`.
 
     >>> from tilewright import Float32, cute
     >>> list(cute.full((2, 2), 1.5, Float32))
     [1.5, 1.5, 1.5, 1.5]
     """
     require_dtype("full", dtype)
+    if not _core.is_int_tuple(shape):
+        raise TypeError(f"full: expected shape to be an integer or a nested tuple of integers, but got {shown(shape)}")
     number = dtype(fill_value)
     size = size_of(shape, "full")
+    if min(_core.flatten_to_tuple(shape), default=1) < 1:
+        raise LayoutError(f"full: the shape {text(shape)} has an extent below 1; extents are positive")
     if not is_tracing():
         return TensorSSA(_array_of(dtype, [number._value] * size), shape, dtype)
     element = number._value if number.is_traced else constant(dtype, number._value)
     return TensorSSA(element if size == 1 else emit("splat", (element,), type=type_of(dtype, size)), shape, dtype)
-    if not _core.is_int_tuple(shape):
-        raise TypeError(f"full: expected shape to be an integer or a nested tuple of integers, but got {shown(shape)}")
-    if min(_core.flatten_to_tuple(shape), default=1) < 1:
-        raise LayoutError(f"full: the shape {text(shape)} has an extent below 1; extents are positive")

@@ -175,7 +175,10 @@ def permute(src: Array, dims: Iterable[SupportsIndex], dst: Array | None = None,
     """Copy src to dst with its modes in another order: dst[c[dims[0]], c[dims[1]], ..] = src[c[0], c[1], ..].
 
     dims as in torch.permute: mode i of dst is mode dims[i] of src. Without dst, a compact row-major one of the same
-    library is made. Returns dst; errors as of kernels.tiled_copy, of whose kernel this is a plan.
+    library is made. Returns dst. This is a plan of the kernel of kernels.tiled_copy.
+
+    Raises LayoutError for dims that do not name each mode once, TypeError for dims that are no integers, and where dst
+    is missing and src is no array of torch, NumPy or CuPy; else as kernels.tiled_copy. Source: torch `torch.permute`.
 
     >>> import numpy
     >>> from tilewright import kernels
@@ -220,8 +223,10 @@ def _reordered(function: str, src: Array, order: tuple[int, ...], dst: Array | N
 def transpose(src: Array, dst: Array | None = None, *, stream: int | None = None) -> Array:
     """Copy src to dst with its last two modes exchanged: dst[.., j, i] = src[.., i, j].
 
-    Without dst, a compact row-major one of the same library is made. Returns dst; errors as of kernels.tiled_copy, of
-    whose kernel this is a plan.
+    Without dst, a compact row-major one of the same library is made. Returns dst. This is a plan of the kernel of
+    kernels.tiled_copy.
+
+    Raises LayoutError for a src of fewer than two modes, else as kernels.permute. Source: torch `torch.Tensor.mT`.
 
     >>> import numpy
     >>> from tilewright import kernels

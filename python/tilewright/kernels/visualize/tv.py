@@ -224,6 +224,7 @@ def visualize_tv(
     here they take turns, and their lines come in thread order.
 
     Raises LayoutError where TV has another rank, leads outside the tensor, or cannot be composed with its layout.
+    Source: tilewright.
 
     >>> import numpy
     >>> from tilewright import cute, kernels

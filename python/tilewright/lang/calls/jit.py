@@ -109,8 +109,8 @@ class _Compile:
     """`cute.compile(function, *args)`: the compiled function for these arguments, without running it.
 
     Constexpr arguments are fixed and left out of calls. `cute.compile[KeepPTX, OptLevel(1)](..)` has options in
-    brackets, `options="--opt-level 1"` as text. TypeError for a function without @cute.jit and for arguments that it
-    does not take, ValueError for an unknown option.
+    brackets, `options="--opt-level 1"` as text. Raises TypeError for a function without @cute.jit and for arguments
+    that it does not take, ValueError for an unknown option. Source: CuTeDSL `cute.compile`.
 
     >>> from tilewright import Constexpr, Int32
     >>> @jit
@@ -160,6 +160,9 @@ def jit(
     parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
     no_cache=True traces anew, so that it sees what has changed inside of objects.
 
+    Raises TypeError for what is no function of Python, such as a class. A call raises TypeError for arguments that the
+    function does not take, and passes on what its body raises. Source: CuTeDSL `cute.jit`.
+
     >>> from tilewright import Int32
     >>> @jit
     ... def double(n: Int32):
@@ -178,6 +181,9 @@ def kernel(
     function: Callable[..., object] | None = None, **options: object
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """A kernel: calling it binds the arguments, and `.launch(grid=, block=)` runs it for every thread.
+
+    Raises TypeError for what is no function of Python, such as a class, ValueError for a grid or block below 1; on the
+    CPU KernelError for races, accesses out of bounds and the like. Source: CuTeDSL `cute.kernel`.
 
     >>> from tilewright import cute
     >>> @kernel

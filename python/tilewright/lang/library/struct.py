@@ -192,7 +192,8 @@ def _made(cls: type, overlay: bool, frame: FrameType) -> type[Struct]:
 class _Decorator:
     """`@cute.struct`, and what its annotations are made with: `cute.struct.MemRange[T, n]`, `cute.struct.Align[X, n]`.
 
-    Align counts bytes.
+    Align counts bytes. Raises TypeError for what is no class, and for fields of another kind; ValueError for an
+    alignment that is no power of two and for a negative count. Source: CuTeDSL `cute.struct`, `cute.union`.
 
     >>> from tilewright import Float16, Int64, cute
     >>> @cute.struct
@@ -223,7 +224,9 @@ def native_struct(cls: type[T]) -> type[T]:
     """A class of values whose fields may change: a dataclass that keeps each field's numeric type.
 
     It lies in no memory. Its objects are arguments of kernels and @cute.jit functions, and go through branches and
-    round loops field by field. Source: CuTeDSL documentation, structs as arguments.
+    round loops field by field. Raises TypeError for what is no class, for a field without a default behind one with a
+    default, and where a field is set to what its type does not take. Source: CuTeDSL documentation, structs as
+    arguments.
 
     >>> from tilewright import Float32, Int32, cute
     >>> @cute.native_struct

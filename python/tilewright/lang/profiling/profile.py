@@ -267,6 +267,7 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
     the compiler, or Nsight Compute, differs. A function that `cute.compile` returned is profiled, too.
 
     Raises: TypeError for what is neither.
+    Source: tilewright.
 
     >>> import numpy
     >>> from tilewright import cute

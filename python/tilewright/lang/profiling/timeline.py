@@ -89,6 +89,7 @@ def timeline(function: Callable[..., object], *args: object, **kwargs: object) -
     take without anybody's waiting longer.
 
     Raises: TypeError for what is no such function.
+    Source: tilewright.
 
     >>> import numpy
     >>> from tilewright import cute
