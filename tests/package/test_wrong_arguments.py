@@ -8,6 +8,7 @@ import pytest
 from tilewright import Boolean, Float16, Float32, Int32, Int64, LayoutError, Uint8, cute
 
 COORDINATES = cute.make_identity_tensor((2, 3))
+THREADS = cute.make_layout((2, 1))
 
 
 def registers():
@@ -38,6 +39,31 @@ def pair():
         (lambda: cute.where("a", 1, 2), TypeError, "where: expected cond to be a TensorSSA or a number, but got str"),
         (lambda: cute.where(True, "a", 2), TypeError, "where: expected x to be a TensorSSA or a number, but got str"),
         (lambda: cute.where(pair() > 0, 1, [2]), TypeError, "where: expected y to be a TensorSSA or a number, but"),
+        (
+            lambda: cute.where(pair() > 0, pair(), cute.full(3, 1, Float32)),
+            ValueError,
+            "where: the shapes 2 and 3 do not",
+        ),
+        (
+            lambda: cute.where(cute.full(3, 1, Int32), pair(), 0),
+            ValueError,
+            "where: the shapes 2 and 3 do not go together",
+        ),
+        (
+            lambda: cute.atan2(pair(), cute.full((2, 3), 1, Float32)),
+            ValueError,
+            "math.atan2: the shapes 2 and 3 do not",
+        ),
+        (
+            lambda: cute.local_partition(COORDINATES, THREADS, "a"),
+            TypeError,
+            "local_partition: expected index to be an",
+        ),
+        (
+            lambda: cute.local_partition(COORDINATES, THREADS, (1, 1)),
+            TypeError,
+            "local_partition: expected index to be",
+        ),
         (lambda: cute.fast_divmod_create_divisor(1.5), TypeError, "fast_divmod_create_divisor: expected divisor to be"),
         (lambda: cute.fast_divmod_create_divisor("3"), TypeError, "fast_divmod_create_divisor: expected divisor to be"),
         (lambda: cute.FastDivmodDivisor(None), TypeError, "fast_divmod_create_divisor: expected divisor to be an int"),

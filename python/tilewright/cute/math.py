@@ -70,7 +70,7 @@ def _apply(name: str, operands: tuple[Any, ...], fastmath: bool = False) -> Any:
     """The function of the program called `name`, of numbers or vectors in one type and shape."""
     numbers = [_operand(name, x) for x in operands]
     if len(numbers) > 1:
-        numbers = _together(numbers)
+        numbers = _together(name, numbers)
     first = numbers[0]
     ints = (1,) if fastmath else ()
     if isinstance(first, TensorSSA):
@@ -91,7 +91,7 @@ def _emit(name: str, dtype: type[Numeric], symbols: list[Any], ints: tuple[int, 
     return emit(name, symbols, ints=ints)
 
 
-def _together(numbers: list[Any]) -> list[Any]:
+def _together(name: str, numbers: list[Any]) -> list[Any]:
     """Operands in the type that holds all, and as vectors of one shape where one of them is a vector."""
     common = _type(numbers[0])
     for x in numbers[1:]:
@@ -101,7 +101,7 @@ def _together(numbers: list[Any]) -> list[Any]:
     vectors = [as_vector(x, common).to(common) for x in numbers]
     shape = vectors[0].shape
     for vector in vectors[1:]:
-        shape = broadcast_shape(shape, vector.shape)
+        shape = broadcast_shape(shape, vector.shape, f"math.{name}")
     return [vector._repeated(shape, pad_left=True) for vector in vectors]
 
 

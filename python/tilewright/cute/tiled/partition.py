@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text, transform_leaf
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
@@ -122,6 +123,8 @@ def local_partition(
     """
     if not isinstance(tiler, _core.Layout):
         raise TypeError(f"local_partition: expected tiler to be a Layout of threads, but got {type(tiler).__name__}")
+    if not _core.is_integer(index):
+        raise TypeError(f"local_partition: expected index to be an integer, but got {shown(index)}")
     tensor = as_tensor(target, "local_partition", "target")
     tiler = _core.dice(tiler, proj)
     coord = tiler.get_flat_coord(index)

@@ -114,7 +114,7 @@ def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: obje
         return dtype(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
     c = as_vector(cond, Boolean).to(Boolean)
     a, b = as_vector(x, dtype).to(dtype), as_vector(y, dtype).to(dtype)
-    shape = broadcast_shape(broadcast_shape(a.shape, b.shape), c.shape)
+    shape = broadcast_shape(broadcast_shape(a.shape, b.shape, "where"), c.shape, "where")
     c, a, b = (v._repeated(shape, pad_left=True) for v in (c, a, b))
     if c.is_traced or a.is_traced or b.is_traced:
         return a._like(emit("select", (c.symbol, a.symbol, b.symbol)))

@@ -16,21 +16,26 @@ if TYPE_CHECKING:
 __all__ = ["broadcast_shape", "groups_of", "indices_from", "kept_shape"]
 
 
-def broadcast_shape(a: Any, b: Any) -> Any:
-    """The shape of an operation on two vectors: modes are matched from the last one on, and 1 goes with any extent."""
+def broadcast_shape(a: Any, b: Any, function: str = "") -> Any:
+    """The shape of an operation on two vectors: modes are matched from the last one on, and 1 goes with any extent.
+
+    Errors begin with `function`, where one is given.
+    """
     if a == b:
         return a
     if isinstance(a, tuple) and isinstance(b, tuple):
         rank = max(len(a), len(b))
-        return tuple(map(broadcast_shape, (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b))
+        modes = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+        return tuple(broadcast_shape(x, y, function) for x, y in modes)
     if _is_one(a):
         return b
     if _is_one(b):
         return a
     if isinstance(a, tuple) != isinstance(b, tuple):
-        return broadcast_shape(a if isinstance(a, tuple) else (a,), b if isinstance(b, tuple) else (b,))
+        return broadcast_shape(a if isinstance(a, tuple) else (a,), b if isinstance(b, tuple) else (b,), function)
     raise ValueError(
-        f"the shapes {text(a)} and {text(b)} do not go together: modes, matched from the last one on, are equal or 1"
+        f"{function}{': ' if function else ''}the shapes {text(a)} and {text(b)} do not go together: modes, matched "
+        "from the last one on, are equal or 1"
     )
 
 
