@@ -32,6 +32,7 @@ int64_t narrow(Wide value) {
 }
 
 std::string to_string(Wide value) {
+  if (const auto narrowed = static_cast<int64_t>(value); value == narrowed) return std::to_string(narrowed);
   std::string digits;
   const bool negative = value < 0;
   do {

@@ -168,12 +168,21 @@ Colors colors_of(const Panel& panel, bool across) {
 
 Strokes strokes_of(const Colors& lines) {
   Strokes found;
-  std::map<Texts, std::vector<Piece>> known;
+  struct Known {
+    Piece piece;
+    std::vector<Stroke>* strokes;  // of its colour and its dashes
+  };
+  std::map<std::string, std::vector<Known>> known;  // by the colours of a line in one text, which is compared faster
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto [at, added] = known.try_emplace(lines[i]);
-    if (added) at->second = pieces_of(lines[i]);
-    for (const Piece& piece : at->second) {
-      found[{piece.color, piece.dashes}].push_back({static_cast<int64_t>(i), piece.start, piece.end});
+    const auto [at, added] = known.try_emplace(joined(lines[i], " "));
+    if (added) {
+      for (Piece& piece : pieces_of(lines[i])) {
+        std::vector<Stroke>& strokes = found[{piece.color, piece.dashes}];
+        at->second.push_back({std::move(piece), &strokes});
+      }
+    }
+    for (const auto& [piece, strokes] : at->second) {
+      strokes->push_back({static_cast<int64_t>(i), piece.start, piece.end});
     }
   }
   const Strokes before = found;

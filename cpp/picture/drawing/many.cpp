@@ -211,9 +211,9 @@ Texts hovers_of(const Panel& panel, const std::vector<const Texts*>& values) {
   return found;
 }
 
-// The texts, a group for each line of a row, with places every so many cells, or none.
+// The texts, one for each line of a row, with places every so many cells, or none; of a file in a group.
 void add_panel_texts(Texts& body, const Box& box, const Lines& lines, const Titles& titles,
-                     const std::vector<std::size_t>& fields, std::size_t step, bool stretched = true) {
+                     const std::vector<std::size_t>& fields, std::size_t step, bool file = true) {
   const Panel& panel = *box.panel;
   Texts names;
   std::vector<const Texts*> values;
@@ -224,7 +224,7 @@ void add_panel_texts(Texts& body, const Box& box, const Lines& lines, const Titl
   }
   const Texts hovers = names.empty() ? Texts() : hovers_of(panel, values);
   if (step == 0) step = static_cast<std::size_t>(std::max<int64_t>(panel.columns, 1));
-  body.push_back("<g xml:space=\"preserve\"" + attributes_of(box, titles, names) + ">");
+  if (file) body.push_back("<g xml:space=\"preserve\"" + attributes_of(box, titles, names) + ">");
   for (std::size_t line = 0; line < lines.lines; ++line) {
     for (std::size_t row = 0; row < lines.texts[line].size(); ++row) {
       const Texts& texts = lines.texts[line][row];
@@ -245,13 +245,12 @@ void add_panel_texts(Texts& body, const Box& box, const Lines& lines, const Titl
         content += "</tspan>";
       } else {
         while (content.ends_with(' ')) content.pop_back();
-        if (stretched)
-          more = " textLength=\"" + number(static_cast<double>(letters_of(content)) * kAdvance) + '"' + more;
+        if (file) more = " textLength=\"" + number(static_cast<double>(letters_of(content)) * kAdvance) + '"' + more;
       }
       body.push_back(row_text(box, row, line, lines.lines, content, more));
     }
   }
-  body.emplace_back("</g>");
+  if (file) body.emplace_back("</g>");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace tilewright::picture {
 namespace {
 
 using Texts = std::vector<std::string>;
+enum class Where { kFile, kPage };
 
 // Sizes of letters by the width of one of them, 6, 7 and 8 pixels: CairoSVG rounds widths to whole pixels, and looks
 // for the first family only.
@@ -84,8 +85,11 @@ void add_labels(Texts& body, const Box& box, bool across) {
   if (!lines.empty()) body.push_back("<path d=\"" + lines + "\" class=\"b\"/>");
 }
 
-// Each cell as a rectangle with its text and, if it is `titled`, with what shows on hover.
-std::string rich(const Box& box, bool titled) {
+// The parts of a page are one element each, on a line of its own: it makes those anew that are not what they were.
+std::string one(const Texts& parts) { return "<g>" + joined(parts, "") + "</g>"; }
+
+// Each cell as a rectangle with its text and, in a file, with what shows on hover.
+void add_rich(Texts& body, const Box& box, Where where) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : box.panel->cells) cells.push_back(&cell);
   std::stable_sort(cells.begin(), cells.end(), [](const Cell* a, const Cell* b) {
@@ -93,24 +97,25 @@ std::string rich(const Box& box, bool titled) {
   });
   const double w = box.width, h = box.height;
   const std::string size = "\" width=\"" + number(w) + "\" height=\"" + number(h) + "\" fill=\"";
-  std::string body;
+  Texts found;
   for (const Cell* cell : cells) {
     const double x = box.left + static_cast<double>(cell->column) * w, y = box.top + static_cast<double>(cell->row) * h;
-    if (titled) body += "<g>";
-    if (titled && !cell->hover.empty()) {
+    std::string& all = found.emplace_back("<g>");
+    if (where == Where::kFile && !cell->hover.empty()) {
       std::string title;
       for (const auto& [name, text] : cell->hover) title += (title.empty() ? "" : "\n") + name + " " + text;
-      body += "<title>" + escaped(title) + "</title>";
+      all += "<title>" + escaped(title) + "</title>";
     }
-    body += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + size + fill(cell->owner, cell->faded) + "\"/>";
+    all += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + size + fill(cell->owner, cell->faded) + "\"/>";
     const double top = y + h / 2 + 4 - 7 * (static_cast<double>(cell->lines.size()) - 1);
     for (std::size_t i = 0; i < cell->lines.size(); ++i) {
       const char* kind = i == 0 ? (cell->faded ? "f" : "") : (cell->faded ? "s f" : "s");
-      body += text_at(x + w / 2, top + 14 * static_cast<double>(i), cell->lines[i], kind);
+      all += text_at(x + w / 2, top + 14 * static_cast<double>(i), cell->lines[i], kind);
     }
-    if (titled) body += "</g>";
+    all += "</g>";
   }
-  return body;
+  if (where == Where::kFile) found = {joined(found, "")};
+  body.insert(body.end(), found.begin(), found.end());
 }
 
 void add_rules(Texts& body, const Box& box, bool across) {
@@ -145,7 +150,7 @@ void add_marks(Texts& body, const Box& box) {
   if (!path.empty()) body.push_back("<path d=\"" + path + "\" class=\"m\"/>");
 }
 
-void add_panel(Texts& body, const Box& box, bool dense, bool titled) {
+void add_panel(Texts& body, const Box& box, bool dense, Where where) {
   for (std::size_t i = 0; i < box.title.size(); ++i) {
     body.push_back(text_at(box.x, box.y + 13 + kHeading * static_cast<double>(i), box.title[i], "h"));
   }
@@ -155,10 +160,14 @@ void add_panel(Texts& body, const Box& box, bool dense, bool titled) {
   }
   add_labels(body, box, true);
   add_labels(body, box, false);
-  if (dense) {
+  if (!dense) {
+    add_rich(body, box, where);
+  } else if (where == Where::kFile) {
     add_colors(body, box);
   } else {
-    body.push_back(rich(box, titled));
+    Texts colors;
+    add_colors(colors, box);
+    body.push_back(one(colors));
   }
   add_rules(body, box, true);
   add_rules(body, box, false);
@@ -190,17 +199,20 @@ void add_arrow(Texts& body, const Sheet& sheet, const Link& link) {
   for (const char* kind : {"w", "n"}) body.push_back(text_at(place.x, place.y + 4, link.text, kind));
 }
 
-Texts titles_and_panels(const Sheet& sheet, bool titled) {
+Texts titles_and_panels(const Sheet& sheet, Where where) {
   Texts body;
   for (std::size_t i = 0; i < sheet.title.size(); ++i) {
     body.push_back(text_at(kMargin, kMargin + 10 + 22 * static_cast<double>(i), sheet.title[i], "t"));
   }
-  for (const Box& box : sheet.boxes) add_panel(body, box, sheet.dense, titled);
+  for (const Box& box : sheet.boxes) add_panel(body, box, sheet.dense, where);
   return body;
 }
 
-std::string finished(const Picture& picture, const Sheet& sheet, Texts body, std::string_view look) {
-  for (const Link& link : picture.links) add_arrow(body, sheet, link);
+std::string finished(const Picture& picture, const Sheet& sheet, Texts body, Where where) {
+  Texts arrows;
+  for (const Link& link : picture.links) add_arrow(arrows, sheet, link);
+  if (where == Where::kPage && !arrows.empty()) arrows = {one(arrows)};
+  body.insert(body.end(), arrows.begin(), arrows.end());
   for (std::size_t i = 0; i < sheet.notes.size(); ++i) {
     body.push_back(text_at(kMargin, sheet.notes_y + 10 + kNote * static_cast<double>(i), sheet.notes[i], "u"));
   }
@@ -208,7 +220,7 @@ std::string finished(const Picture& picture, const Sheet& sheet, Texts body, std
   std::string found = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + w + " " + h + "\" width=\"" + w +
                       "\" height=\"" + h + "\" class=\"tw-show\" role=\"img\">\n<title>" + escaped(picture.title) +
                       "</title>\n";
-  if (!look.empty()) found.append("<style>").append(look).append("</style>\n");
+  if (where == Where::kFile) found.append("<style>").append(kStyle).append("</style>\n");
   for (const std::string& part : body) found.append(part).append("\n");
   return found + "</svg>\n";
 }
@@ -218,14 +230,14 @@ std::string finished(const Picture& picture, const Sheet& sheet, Texts body, std
 std::string_view style() { return kStyle; }
 
 std::string page_svg(const Picture& picture, const Sheet& sheet) {
-  Texts body = titles_and_panels(sheet, false);
+  Texts body = titles_and_panels(sheet, Where::kPage);
   if (sheet.dense) add_plain_texts(body, sheet);
-  return finished(picture, sheet, std::move(body), "");
+  return finished(picture, sheet, std::move(body), Where::kPage);
 }
 
 std::string svg(const Picture& picture) {
   Sheet sheet = measured(picture);
-  Texts body = titles_and_panels(sheet, true);
+  Texts body = titles_and_panels(sheet, Where::kFile);
   if (sheet.dense) {
     const auto bytes = [](const Texts& lines) {
       int64_t sum = 0;
@@ -237,7 +249,7 @@ std::string svg(const Picture& picture) {
     const std::string note = add_texts(body, sheet, taken);
     if (!note.empty()) sheet.add_note(note);
   }
-  return finished(picture, sheet, std::move(body), kStyle);
+  return finished(picture, sheet, std::move(body), Where::kFile);
 }
 
 }  // namespace tilewright::picture

@@ -15,8 +15,8 @@
 namespace tilewright::picture {
 
 std::string svg(const Picture& picture);
-// The same for a page that has the style already, and a script that knows what pointing at a cell shows. `sheet` is the
-// picture's (fit.hpp).
+// The same for a page that has the style already, and a script that knows what pointing at a cell shows. Each element
+// below the outermost one has a line of its own. `sheet` is the picture's (fit.hpp).
 std::string page_svg(const Picture& picture, const Sheet& sheet);
 std::string_view style();
 

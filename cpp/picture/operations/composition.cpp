@@ -56,9 +56,9 @@ Picture composition_picture(const Left& given, const AnyLayout& by, const AnyLay
   }
   const std::array<std::string, 3> names = {"B = " + b.text(), "A = " + a.text(), "A o B = " + result.text()};
   Picture picture{concat("composition(", a.text(), ", ", b.text(), ") = ", result.text()), {}, {}, {}};
-  picture.panels = arranged({tables[0].offsets(names[0], "a coordinate to an index of A", b, colors(tables[0])),
-                             tables[1].offsets(names[1], "an index to an offset; pale: not reached", a, of_a),
-                             tables[2].offsets(names[2], "a coordinate of B to an offset", result, colors(tables[2]))});
+  picture.panels = arranged(tables[0].offsets(names[0], "a coordinate to an index of A", b, colors(tables[0])),
+                            tables[1].offsets(names[1], "an index to an offset; pale: not reached", a, of_a),
+                            tables[2].offsets(names[2], "a coordinate of B to an offset", result, colors(tables[2])));
   const std::string given_text = b.text_at(start), offset = result.text_at(start);
   const auto from = tables[0].place(start, 0), over = tables[1].place(via, 1), to = tables[2].place(start, 2);
   add_link(picture, from, over, given_text);
@@ -92,8 +92,8 @@ Picture composition_by_mode_picture(const AnyLayout& given, const Tiler& tiler, 
     looks.faded.push_back(owner == owners.end());
   }
   Picture picture{concat("composition(", a.text(), ", ", tiler.text(), ") = ", result.text()), {}, {}, {}};
-  picture.panels = arranged({tables[0].offsets("A = " + a.text(), "pale: not taken", a, looks),
-                             operand_panel(tables[1], "A o B", result, "mode by mode")});
+  picture.panels = arranged(tables[0].offsets("A = " + a.text(), "pale: not taken", a, looks),
+                            operand_panel(tables[1], "A o B", result, "mode by mode"));
   tables[0].add_notes(picture.notes, "A = " + a.text());
   tables[1].add_notes(picture.notes, "A o B = " + result.text());
   return picture;

@@ -190,7 +190,7 @@ Picture divide_picture(const std::string& operation, const AnyLayout& given, con
   if (modes || tables[0].grid().flat()) add_rules(before, cuts, tables[0].grid());
   Picture picture{concat(operation, "(", layout.text(), ", ", tiler.text(), ") = ", result.text()), {}, {}, {}};
   picture.panels =
-      arranged({std::move(before), tables[1].offsets(result.text(), says(operation, by_mode && modes), result, looks)});
+      arranged(std::move(before), tables[1].offsets(result.text(), says(operation, by_mode && modes), result, looks));
   add_link(picture, place_of(element), tables[1].place(index, 1));
   if (const std::string note = cuts.outside(); !note.empty()) picture.notes.push_back(note);
   tables[0].add_notes(picture.notes, layout.text());

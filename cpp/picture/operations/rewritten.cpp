@@ -84,7 +84,7 @@ Picture coalesce_picture(const AnyLayout& given, const AnyLayout& coalesced, con
                          concat(modes, modes > 1 ? " modes" : " mode", " of more than one element"), x, looks);
   };
   Picture picture{concat("coalesce(", operands, ") = ", after.text()), {}, {}, {}};
-  picture.panels = arranged({panel(tables[0], "before", before), panel(tables[1], "after", after)});
+  picture.panels = arranged(panel(tables[0], "before", before), panel(tables[1], "after", after));
   add_link(picture, tables[0].place(index, 0), tables[1].place(index, 1));
   picture.notes.push_back(concat("index ", index, " gives ", before.text_at(index),
                                  " in both: ", tables[0].coordinate(index), " and ", tables[1].coordinate(index)));
@@ -125,7 +125,7 @@ Picture complement_picture(const Layout& a, const Layout& rest, int64_t bound, c
   if (line.rows == 1) {
     picture.panels = {{0, 0, std::move(line)}, {1, 0, std::move(columns)}};
   } else {
-    picture.panels = arranged({std::move(line), std::move(columns)});
+    picture.panels = arranged(std::move(line), std::move(columns));
   }
   table.add_notes(picture.notes, "(A, A*) = " + pair);
   const auto beyond = std::distance(reached.lower_bound(bound), reached.end());

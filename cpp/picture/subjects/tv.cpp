@@ -104,6 +104,7 @@ Panel table_panel(const AnyLayout& tv, const IntTuple& tile, const std::string& 
   const IntTuple sizes = modes.take();
   const bool several = !tile.is_leaf() && long_modes > 1 && static_cast<int64_t>(rows.size() * columns.size()) <= kRich;
   const Layout compact = make_layout(tile);
+  const Values indices(tv);
   Panel panel{
       title, subtitle, static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), {}, {}, {}, {}, {},
       {},    {}};
@@ -111,7 +112,9 @@ Panel table_panel(const AnyLayout& tv, const IntTuple& tile, const std::string& 
     for (int64_t c = 0; c < panel.columns; ++c) {
       const auto thread = rows[static_cast<std::size_t>(r)], value = columns[static_cast<std::size_t>(c)];
       if (!thread || !value) continue;
-      const int64_t pair = *thread + threads * *value, index = index_in(compact, tv, pair);
+      const int64_t pair = *thread + threads * *value;
+      const auto i = static_cast<std::size_t>(pair);
+      const int64_t index = i < indices.known().size() ? indices.known()[i] : index_in(compact, tv, pair);
       Cell cell{r,
                 c,
                 {std::to_string(index)},
@@ -120,9 +123,10 @@ Panel table_panel(const AnyLayout& tv, const IntTuple& tile, const std::string& 
                 style.only && *style.only != *thread,
                 style.at && *style.at == pair,
                 pair};
-      cell.hover = {{"thread", std::to_string(*thread)},
-                    {"value", std::to_string(*value)},
-                    {"coordinate", coordinate_text(index, tile)}};
+      cell.hover.reserve(7);
+      cell.hover.emplace_back("thread", std::to_string(*thread));
+      cell.hover.emplace_back("value", std::to_string(*value));
+      cell.hover.emplace_back("coordinate", coordinate_text(index, tile));
       std::optional<int64_t> number = index;
       if (style.data != nullptr) {
         const Offset offset = style.data->at(index);
@@ -144,7 +148,7 @@ Panel table_panel(const AnyLayout& tv, const IntTuple& tile, const std::string& 
 std::set<int64_t> indices_drawn(const std::vector<Grid>& grids) {
   std::set<int64_t> found;
   for (const Grid& grid : grids) {
-    for (const Spot& spot : grid.spots()) found.insert(spot.index);
+    for (const int64_t index : grid.indices()) found.insert(index);
   }
   return found;
 }
@@ -258,6 +262,7 @@ Panel tile_panel(const Grid& grid, const Owners& owners, const std::string& titl
         cell.lines = {concat("T", pairs[0].thread), concat("V", pairs[0].value, more)};
       }
     }
+    cell.hover.reserve(8);
     cell.hover.emplace_back("coordinate", std::move(spot.name));
     if (style.element) {
       const std::string shown = style.element(spot.index);

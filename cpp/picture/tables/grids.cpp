@@ -50,6 +50,27 @@ Extents sizes_of(TupleView shape, int64_t begin) {
   return sizes;
 }
 
+// f(row, column, index) for each element that is drawn, line by line.
+template <class F>
+void for_each_drawn(const Grid& grid, F&& f) {
+  const TupleView shape = grid.shape;
+  const int64_t size = product(shape).value;
+  const int64_t down = grid.flat() ? product_of(grid.column_leaves) : 1;
+  const int64_t across = grid.flat() ? 1 : product(shape.mode(0)).value;
+  int64_t first = 0, step = grid.flat() ? 0 : across * product(shape.mode(1)).value;
+  for (std::size_t i = 0; i < grid.rest.size(); ++i) {
+    first += grid.rest[i] * step;
+    step *= product(shape.mode(2 + static_cast<int64_t>(i))).value;
+  }
+  for (std::size_t r = 0; r < grid.rows.size(); ++r) {
+    for (std::size_t c = 0; c < grid.columns.size(); ++c) {
+      if (!grid.rows[r] || !grid.columns[c]) continue;
+      const int64_t index = first + *grid.rows[r] * down + *grid.columns[c] * across;
+      if (index < size) f(r, c, index);  // the last line of one mode may be shorter
+    }
+  }
+}
+
 std::optional<int64_t> find(const Shown& shown, int64_t i) {
   const auto at = std::find(shown.begin(), shown.end(), std::optional(i));
   return at == shown.end() ? std::nullopt : std::optional<int64_t>(at - shown.begin());
@@ -79,41 +100,32 @@ std::optional<std::pair<int64_t, int64_t>> Grid::place(int64_t index) const {
 
 std::vector<Spot> Grid::spots() const {
   std::vector<Spot> found;
-  const int64_t size = product(shape).value;
+  found.reserve(rows.size() * columns.size());
   const bool nothing = !shape.is_leaf() && shape.rank() == 0;
-  const int64_t down = flat() ? product_of(column_leaves) : 1;
-  const int64_t across = flat() ? 1 : product(shape.view().mode(0)).value;
-  int64_t first = 0;
-  std::string end = ")";
-  std::vector<InMode> row_names, column_names;
-  if (!flat()) {
-    const CoordinateModes names = *modes();
-    int64_t step = across * product(shape.view().mode(1)).value;
-    end.clear();
-    for (std::size_t i = 0; i < rest.size(); ++i) {
-      first += rest[i] * step;
-      step *= product(shape.view().mode(2 + static_cast<int64_t>(i))).value;
-      end += "," + names.rest[i].second;
-    }
+  std::string end;
+  const std::optional<CoordinateModes> names = modes();
+  if (names) {
+    for (const InMode& at : names->rest) end += "," + at.second;
     end += ")";
-    row_names = names.rows, column_names = names.columns;
   }
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (!rows[r] || !columns[c]) continue;
-      const int64_t index = first + *rows[r] * down + *columns[c] * across;
-      if (index >= size) continue;  // the last line of one mode may be shorter
-      std::string name;
-      if (!flat()) {
-        name = "(" + row_names[r].second + "," + column_names[c].second + end;
-      } else if (shape.is_leaf()) {
-        name = std::to_string(index);
-      } else {
-        name = nothing ? "()" : "(" + coordinate_text(index, shape.view().mode(0)) + ")";
-      }
-      found.push_back({static_cast<int64_t>(r), static_cast<int64_t>(c), index, std::move(name)});
+  for_each_drawn(*this, [&](std::size_t r, std::size_t c, int64_t index) {
+    std::string name;
+    if (names) {
+      name.append("(").append(names->rows[r].second).append(",").append(names->columns[c].second).append(end);
+    } else if (shape.is_leaf()) {
+      name = std::to_string(index);
+    } else {
+      name = nothing ? "()" : "(" + coordinate_text(index, shape.view().mode(0)) + ")";
     }
-  }
+    found.push_back({static_cast<int64_t>(r), static_cast<int64_t>(c), index, std::move(name)});
+  });
+  return found;
+}
+
+std::vector<int64_t> Grid::indices() const {
+  std::vector<int64_t> found;
+  found.reserve(rows.size() * columns.size());
+  for_each_drawn(*this, [&](std::size_t, std::size_t, int64_t index) { found.push_back(index); });
   return found;
 }
 

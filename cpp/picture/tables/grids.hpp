@@ -28,8 +28,9 @@ struct Grid {
   bool cut() const;
   // Row and column of the panel at which an index is drawn; none where it is not in this panel.
   std::optional<std::pair<int64_t, int64_t>> place(int64_t index) const;
-  std::vector<Spot> spots() const;  // line by line
-  Axis row_axis() const;            // none for a single line
+  std::vector<Spot> spots() const;       // line by line
+  std::vector<int64_t> indices() const;  // of the spots
+  Axis row_axis() const;                 // none for a single line
   Axis column_axis() const;
   std::optional<CoordinateModes> modes() const;
   std::string title() const;  // which slice of a shape with more than two modes this is

@@ -15,19 +15,21 @@ std::string hexadecimal(Wide x) {
   return (x < 0 ? "-0x" : "0x") + digits;
 }
 
+int64_t bank_at(Wide address) {
+  const auto word = static_cast<int64_t>(floor_div(address, kWord) % kBanks);
+  return word < 0 ? word + kBanks : word;
+}
+
 }  // namespace
 
 Wide Memory::address(int64_t offset) const { return base + floor_div(Wide{offset} * bits, 8); }
 
-int64_t Memory::bank(int64_t offset) const {
-  const auto word = static_cast<int64_t>(floor_div(address(offset), kWord) % kBanks);
-  return word < 0 ? word + kBanks : word;
-}
+int64_t Memory::bank(int64_t offset) const { return bank_at(address(offset)); }
 
 void Memory::add_hover(Hover& hover, int64_t offset) const {
   const std::string of = kind.empty() ? "" : " (" + kind + ")";
   const Wide at = address(offset);
-  hover.emplace_back("bank" + of, std::to_string(bank(offset)));
+  hover.emplace_back("bank" + of, std::to_string(bank_at(at)));
   hover.emplace_back("address" + of, base >> 16 != 0 ? hexadecimal(at) : to_string(at));
 }
 

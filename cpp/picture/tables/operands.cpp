@@ -82,12 +82,6 @@ Table::Table(TupleView shape, int64_t most, int64_t down) : shape_(static_shape(
   notes_ = std::move(found.notes);
 }
 
-std::vector<int64_t> Table::drawn() const {
-  std::vector<int64_t> found;
-  for (const Spot& spot : grid_.spots()) found.push_back(spot.index);
-  return found;
-}
-
 std::optional<Place> Table::place(int64_t index, int64_t panel) const {
   const auto at = grid_.place(index);
   if (!at) return std::nullopt;
@@ -101,21 +95,22 @@ std::string Table::coordinate(int64_t index) const {
 Panel Table::offsets(const std::string& title, const std::string& subtitle, const Operand& operand,
                      const Looks& looks) const {
   Panel panel = grid_.panel(title, subtitle);
-  for (const Spot& spot : grid_.spots()) {
+  std::vector<Spot> spots = grid_.spots();
+  const bool named = grid_.shape == shape_;  // else the spots' names are not those of this shape
+  panel.cells.reserve(spots.size());
+  for (Spot& spot : spots) {
     const std::size_t i = panel.cells.size();
-    const std::string offset = operand.text_at(spot.index);
-    const bool marked = std::find(looks.marked.begin(), looks.marked.end(), spot.index) != looks.marked.end();
-    panel.cells.push_back({spot.row,
-                           spot.column,
-                           {offset},
-                           looks.owners[i],
-                           {{"coordinate", coordinate(spot.index)}, {"offset", offset}},
-                           !looks.faded.empty() && looks.faded[i],
-                           marked});
-    if (looks.picked) panel.cells.back().pick = spot.index;
-    if (looks.more.empty()) continue;
-    Hover& hover = panel.cells.back().hover;
-    hover.insert(hover.end(), looks.more[i].begin(), looks.more[i].end());
+    Cell& cell = panel.cells.emplace_back();
+    cell.row = spot.row, cell.column = spot.column;
+    cell.lines.push_back(operand.text_at(spot.index));
+    cell.owner = looks.owners[i];
+    cell.hover.reserve(looks.more.empty() ? 2 : 2 + looks.more[i].size());
+    cell.hover.emplace_back("coordinate", named ? std::move(spot.name) : coordinate(spot.index));
+    cell.hover.emplace_back("offset", cell.lines[0]);
+    cell.faded = !looks.faded.empty() && looks.faded[i];
+    cell.marked = std::find(looks.marked.begin(), looks.marked.end(), spot.index) != looks.marked.end();
+    if (looks.picked) cell.pick = spot.index;
+    if (!looks.more.empty()) cell.hover.insert(cell.hover.end(), looks.more[i].begin(), looks.more[i].end());
   }
   return panel;
 }

@@ -51,7 +51,7 @@ class Table {
   bool is_cut() const { return !notes_.empty(); }
   std::size_t cells() const { return grid_.rows.size() * grid_.columns.size(); }
   const std::vector<std::string>& notes() const { return notes_; }
-  std::vector<int64_t> drawn() const;  // indices, line by line
+  std::vector<int64_t> drawn() const { return grid_.indices(); }  // line by line
   std::optional<Place> place(int64_t index, int64_t panel) const;
   std::string coordinate(int64_t index) const;
   Panel offsets(const std::string& title, const std::string& subtitle, const Operand& operand,
@@ -99,5 +99,13 @@ void add_link(Picture& picture, const std::optional<Place>& start, const std::op
               const std::string& text = "");
 // Panels side by side where a page is wide enough for them, else one below the other.
 std::vector<Placed> arranged(std::vector<Panel> panels);
+// The same of panels one by one: a list in braces would copy the cells of each.
+template <class... Panels>
+std::vector<Placed> arranged(Panel first, Panels... more) {
+  std::vector<Panel> panels;
+  panels.push_back(std::move(first));
+  (panels.push_back(std::move(more)), ...);
+  return arranged(std::move(panels));
+}
 
 }  // namespace tilewright::picture
