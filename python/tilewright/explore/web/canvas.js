@@ -1,5 +1,5 @@
 // The picture in its window: zoomed, moved, pointed at, and a cell of it chosen.
-import { h, signButton } from "./dom.js";
+import { h, say, signButton } from "./dom.js";
 import { cellAt } from "./scenes/picture.js";
 
 const LARGEST = 1.9;  // as large as a small picture is drawn
@@ -11,6 +11,22 @@ function lacking(node) {
   return Math.round(1000 * (0.602 - context.measureText("0".repeat(10)).width / 1000)) / 1000;
 }
 
+// The outermost element of a picture by the core.
+function read(svg) {
+  const shown = document.createElement("template");
+  shown.innerHTML = svg;
+  return shown.content.firstElementChild;
+}
+
+// An element in the place of another one; a text that differs in its letters alone keeps its place.
+function become(element, other) {
+  const [letters, others] = [element, other].map(each => each.tagName === "text" && each.childNodes.length === 1 && each.firstChild);
+  const same = letters && others && element.attributes.length === other.attributes.length
+    && [...other.attributes].every(({ name, value }) => element.getAttribute(name) === value);
+  if (same) letters.data = others.data;
+  else element.replaceWith(other);
+}
+
 export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl }) {
   const stage = h("div", { class: "stage" }), tip = h("div", { class: "tip", hidden: true, role: "presentation" });
   const percent = h("span", { class: "percent" }, "100 %");
@@ -19,6 +35,7 @@ export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl })
   const spoken = h("p", { class: "unseen", "aria-live": "polite" });
   const element = h("div", { class: "canvas" }, stage, tip, spoken);
   let spaced = null;  // whether it is known by how much
+  let drawn = [];  // the lines of the picture that is shown
   let picture = null, kept = false;  // {svg, width, height, panels, ..}: a scene
   const view = { x: 0, y: 0, scale: 1 };
   const pointers = new Map();
@@ -29,8 +46,9 @@ export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl })
   const box = () => [view.x, view.y, size().width / view.scale, size().height / view.scale].join(" ");
 
   function place() {
-    svg()?.setAttribute("viewBox", box());
-    percent.textContent = `${Math.round(view.scale * 100)} %`;
+    // Where it is set, even to what it is, all texts are laid out again.
+    if (svg() && svg().getAttribute("viewBox") !== box()) svg().setAttribute("viewBox", box());
+    say(percent, `${Math.round(view.scale * 100)} %`);
   }
 
   function fit() {
@@ -52,22 +70,33 @@ export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl })
     place();
   }
 
+  // Each element of a picture has a line of its own, behind that of the outermost one. Those that are what they were
+  // stay: to read and to lay out all texts again takes the longest of all that is done.
+  function draw() {
+    const now = picture.svg.split("\n").slice(1, -2), changed = [...now.keys()].filter(i => now[i] !== drawn[i]);
+    const same = svg() && drawn.length === now.length && svg().childElementCount === now.length;
+    const made = read(same ? `<svg>${changed.map(i => now[i]).join("")}</svg>` : picture.svg);
+    if (same && made.childElementCount === changed.length) {
+      const before = [...svg().children], after = [...made.children];
+      changed.forEach((i, n) => become(before[i], after[n]));
+    } else {
+      const wasFocused = stage.contains(stage.getRootNode().activeElement);
+      for (const size of ["width", "height", "viewBox"]) made.removeAttribute(size);
+      made.setAttribute("tabindex", "0");
+      stage.replaceChildren(made);
+      if (wasFocused) made.focus({ preventScroll: true });
+    }
+    drawn = now;
+  }
+
   function show(next) {
-    const wasFocused = stage.contains(stage.getRootNode().activeElement);
     picture = next;
-    const shown = document.createElement("template");  // so that it is laid out once, in its place
-    shown.innerHTML = picture.svg;
-    const drawn = shown.content.firstElementChild;
-    drawn.setAttribute("tabindex", "0");
-    drawn.setAttribute("aria-label", `${picture.title}. ${picture.moves ? "The arrow keys move between cells." : ""}`);
-    drawn.removeAttribute("width");
-    drawn.removeAttribute("height");
-    stage.replaceChildren(drawn);
-    const text = spaced === null ? drawn.querySelector("text") : null;
+    draw();
+    svg().setAttribute("aria-label", `${picture.title}. ${picture.moves ? "The arrow keys move between cells." : ""}`);
+    const text = spaced === null ? svg().querySelector("text") : null;
     if (text) stage.style.setProperty("--lacking", `${spaced = lacking(text)}em`);
     if (kept) place();
     else fit();
-    if (wasFocused) drawn.focus({ preventScroll: true });
     tip.hidden = true;
   }
 
@@ -146,5 +175,5 @@ export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl })
     else if (picture) resized();
   }).observe(stage);
 
-  return { element, controls, show, fit, zoom, size, say(text) { spoken.textContent = text; }, get boxes() { return picture.panels; } };
+  return { element, controls, show, fit, zoom, size, say: text => say(spoken, text), get boxes() { return picture.panels; } };
 }

@@ -1,6 +1,6 @@
 // What stands beside the picture: the start from a preset, what is chosen, the operands, and the options.
 import { COPIES, MMAS } from "./constants.js";
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 import { operandField } from "./operand.js";
 import { PRESETS } from "./presets.js";
 import { ACCESS, OPERATIONS, OPTIONS, VIEWS, ofMatrices, operandsOf, stateOf } from "./state.js";
@@ -11,6 +11,7 @@ const CHOICES = {
   copy: ["Copied by", Object.entries(COPIES).map(([key, { label }]) => [key, label])],
   mma: ["Instruction", byName(Object.keys(MMAS))],
 };
+const EXAMPLES = PRESETS.map(([, entries]) => entries.map(([, preset]) => stateOf(preset)));
 const saidOf = (name, value) => OPTIONS[name][1]?.find(([each]) => each === value)?.[1] ?? `from ${value}`;
 
 function control(name, [label, offered], changed) {
@@ -51,7 +52,7 @@ export function controls({ changed, started }) {
       const view = VIEWS[state.view], shown = operandsOf(state);
       for (const [name, { element: label, field }] of Object.entries(choices)) {
         label.hidden = view.choice !== name;
-        field.value = state[name];
+        if (field.value !== state[name]) field.value = state[name];
       }
       for (const [name, { element: label, field }] of Object.entries(options)) {
         label.hidden = !view.options.includes(name);
@@ -63,7 +64,7 @@ export function controls({ changed, started }) {
       // What the picture shows is open; what only the tab Access shows is not.
       if (opened !== state.view) access.open = ["copy", "banks", "request"].includes(state.view);
       opened = state.view;
-      summary.textContent = ACCESS.filter(name => view.options.includes(name) && !(name === "base" && state.base === "0")).map(name => saidOf(name, state[name])).join(" · ");
+      say(summary, ACCESS.filter(name => view.options.includes(name) && !(name === "base" && state.base === "0")).map(name => saidOf(name, state[name])).join(" · "));
       const elements = shown.map(({ field }) => fieldOf(field).element);
       if (elements.length !== operands.children.length || elements.some((each, i) => operands.children[i] !== each)) operands.replaceChildren(...elements);
       for (const { field, name, hint, text, optional } of shown) {
@@ -71,9 +72,10 @@ export function controls({ changed, started }) {
         fieldOf(field).set(text);
       }
       const compared = ["view", view.choice, ...view.operands, ...view.options].filter(key => key && key !== "color");
-      const same = ([, preset]) => compared.every(key => state[key] === stateOf(preset)[key]);
-      const [i, j] = PRESETS.map(([, entries]) => entries.findIndex(same)).reduce((best, at, group) => (best[1] < 0 && at >= 0 ? [group, at] : best), [0, -1]);
-      presets.value = j < 0 ? "" : `${i}.${j}`;
+      const same = example => compared.every(key => state[key] === example[key]);
+      const [i, j] = EXAMPLES.map(examples => examples.findIndex(same)).reduce((best, at, group) => (best[1] < 0 && at >= 0 ? [group, at] : best), [0, -1]);
+      const chosen = j < 0 ? "" : `${i}.${j}`;
+      if (presets.value !== chosen) presets.value = chosen;
     },
     // The fields that a mistake is about say so, the last of them the message.
     fail(mistake, shown, place, buttonsOf) {

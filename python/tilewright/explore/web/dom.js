@@ -11,6 +11,11 @@ export function h(tag, attributes = {}, ...children) {
   return node;
 }
 
+// The text of an element. Where it is that already, nothing is laid out again.
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 const SIGNS = {
   undo: "M8 5 4 9l4 4M4.5 9H12a4 4 0 0 1 0 8H9", redo: "m12 5 4 4-4 4m3.5-4H8a4 4 0 0 0 0 8h3",
   share: "M10 12.5V3m0 0L6.5 6.5M10 3l3.5 3.5M4 11v5.5h12V11", help: "M7.6 7.4a2.5 2.5 0 1 1 3.6 2.3c-.8.4-1.2.9-1.2 1.8v.4m0 2.4v.1M10 18a8 8 0 1 0 0-16 8 8 0 0 0 0 16Z",

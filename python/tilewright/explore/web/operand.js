@@ -1,5 +1,5 @@
 // A field for an operand whose numbers can be dragged, or changed by the keys up and down.
-import { h } from "./dom.js";
+import { h, say } from "./dom.js";
 import { isExtent, numbersOf, replaced } from "./notation.js";
 
 const PIXELS = 9;  // of dragging for a step
@@ -24,11 +24,13 @@ export function operandField(field, changed) {
   const error = h("div", { class: "error", id: `${id}-error`, role: "alert" });
   const box = h("div", { class: "box" }, input, numbers);
   const element = h("div", { class: "operand" }, h("label", { for: id }, name), box, hint, error);
-  let dragged = null, wrong = null;
+  let dragged = null, wrong = null, marked = null;
 
   // The numbers again, above those of the field, so that they can be taken hold of.
   function mark() {
-    const text = input.value, parts = [];
+    const text = input.value, parts = [], now = `${wrong} ${text}`;
+    if (now === marked) return;
+    marked = now;
     let end = 0;
     // What is between numbers; of that, the character at the mistake is marked.
     const plain = to => {
@@ -45,8 +47,7 @@ export function operandField(field, changed) {
     }
     plain(text.length);
     if (wrong !== null && wrong >= text.length) parts.push(h("span", { class: "wrong missing" }, " "));
-    numbers.replaceChildren(...parts);
-    numbers.scrollLeft = input.scrollLeft;
+    numbers.replaceChildren(...parts);  // an input that scrolls says so: to ask where it is would lay out the page
   }
 
   function set(text) {
@@ -99,8 +100,8 @@ export function operandField(field, changed) {
   return {
     element, input, set,
     describe(label, text, optional) {
-      name.textContent = optional ? `${label} (optional)` : label;
-      hint.textContent = text ?? "";
+      say(name, optional ? `${label} (optional)` : label);
+      say(hint, text ?? "");
     },
     // A message with what would work: buttons of a text each.
     fail(message, place, buttons = []) {
