@@ -34,12 +34,12 @@ function access(core, scene, state) {
 }
 
 function elements(scene, state) {
-  const shown = scene.elements.filter(({ index }) => index !== undefined).toSorted((a, b) => a.index - b.index).slice(0, ROWS);
+  const all = scene.elements(), shown = all.filter(({ index }) => index !== undefined).toSorted((a, b) => a.index - b.index).slice(0, ROWS);
   const rows = shown.map(({ index, coordinate, offset }) => {
     const byte = typeof offset === "number" ? byteOf(offset, state) : null;
     return [index, coordinate, offset, ...(byte === null ? ["", "", ""] : [byte, bankOf(byte), sectorOf(byte)])];
   });
-  const more = scene.elements.length > shown.length ? [h("p", { class: "quiet" }, `The first ${shown.length} of ${scene.elements.length}.`)] : [];
+  const more = all.length > shown.length ? [h("p", { class: "quiet" }, `The first ${shown.length} of ${all.length}.`)] : [];
   return [table(["index", "coordinate", "offset", "byte", "bank", "sector"], rows, shown.findIndex(({ index }) => index === scene.at)), ...more];
 }
 
@@ -65,7 +65,7 @@ export function inspector(core, { copy }) {
 
   // What there is nothing to say of is not offered; what was chosen is remembered.
   function fill() {
-    const there = { why: scene.derivation, access: scene.access || scene.problem, elements: scene.elements.length, code: true };
+    const there = { why: scene.derivation, access: scene.access || scene.problem, elements: scene.elements, code: true };
     list.offer(key => there[key]);
     const key = there[chosen] ? chosen : Object.keys(TABS).find(each => there[each]);
     list.choose(key);

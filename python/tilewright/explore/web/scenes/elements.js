@@ -20,14 +20,24 @@ export function describeLayout(core, text, field) {
 // A swizzle as it is drawn: a block of its period, row by row.
 export const composedText = x => (x.kind === "swizzle" ? `${x.text} o 0 o ${x.shape}:${x.stride}` : x.text);
 
+function coordinateIn(x, row, column) {
+  const label = x.column_labels[column];
+  return x.row_labels.length ? `(${x.row_labels[row]},${label})` : x.shape.startsWith("(") ? `(${label})` : label;
+}
+
 // {index, coordinate, offset} for each element that is described.
 export function elementsOf(x) {
   const rows = Math.max(1, x.row_labels.length);
   return x.offsets.map((offset, i) => {
-    const row = i % rows, column = Math.floor(i / rows), label = x.column_labels[column];
-    const coordinate = x.row_labels.length ? `(${x.row_labels[row]},${label})` : x.shape.startsWith("(") ? `(${label})` : label;
-    return { offset, coordinate, index: row + column * x.rows };
+    const row = i % rows, column = Math.floor(i / rows);
+    return { offset, coordinate: coordinateIn(x, row, column), index: row + column * x.rows };
   });
+}
+
+// The coordinate of an index; the index itself where it is past what is described.
+export function coordinateOf(x, index) {
+  const row = index % x.rows, column = Math.floor(index / x.rows);
+  return row < Math.max(1, x.row_labels.length) && column < x.column_labels.length ? coordinateIn(x, row, column) : String(index);
 }
 
 export const byteOf = (offset, state) => Number(state.base) + Math.floor((offset * Number(state.bits)) / 8);

@@ -1,6 +1,6 @@
 // The scene of a layout; what is said of any layout.
 import { ask } from "../core.js";
-import { composedText, describeLayout, elementsOf } from "./elements.js";
+import { composedText, coordinateOf, describeLayout, elementsOf } from "./elements.js";
 import { draw } from "./picture.js";
 
 const yesNo = answer => (answer === null || answer === undefined ? "too large to tell" : answer ? "yes" : "no");
@@ -15,8 +15,7 @@ export function factsOf(x) {
 
 // The derivation of a layout at an index; of one behind a function, the layout's, and what the function makes of it.
 export function evaluation(core, at, layout, field) {
-  const coordinate = elementsOf(layout).find(({ index }) => index === at)?.coordinate ?? String(at);
-  const evaluate = text => core("apply", "crd2idx", coordinate, text);
+  const evaluate = text => core("apply", "crd2idx", coordinateOf(layout, at), text);
   if (layout.kind === "layout") return evaluate(layout.text).derivation;
   const { inner, offset, outer } = ask(core, [field], "parse", composedText(layout)).parts;
   const { result, derivation } = evaluate(outer);
@@ -32,7 +31,7 @@ export function layoutScene(core, state, window) {
   const colors = { offset: "value", row: "mode", column: x.rank > 1 ? "1" : "value" };
   return {
     ...draw(core, window, ["layout"], { subject: "layout", layout: composedText(x), color: colors[state.color] ?? state.color, only: "after", bits, base, at }),
-    facts: factsOf(x), values: [["layout", x.text]], elements: elementsOf(x), moves: { rows: x.rows, size: x.size }, at,
+    facts: factsOf(x), values: [["layout", x.text]], elements: () => elementsOf(x), moves: { rows: x.rows, size: x.size }, at,
     derivation: () => evaluation(core, at, x, "layout"), access: composedText(x),
   };
 }

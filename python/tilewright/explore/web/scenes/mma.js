@@ -37,7 +37,7 @@ export function mmaScene(core, state, window) {
       subject: "mma", A, B, C, bits, shape: `(${atom.shape.join()})`, threads: atom.threads, tile: `(${tile.join()})`, title, focus: focusOf(state),
       atoms: state.atoms.includes(":") ? state.atoms : `(${count.join()})`,
     }),
-    tile, elements: [], picks: "thread",
+    tile, elements: null, picks: "thread",
     facts: [
       ["threads", threads], ["tile", `(${tile.join()})`], ["atom", `(${atom.shape.join()})`],
       ...["A", "B", "C"].map(operand => [`${operand} a thread`, held(operand) ? held(operand) * times(MODES[operand]) : "in shared memory"]),

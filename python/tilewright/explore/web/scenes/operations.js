@@ -13,7 +13,7 @@ export function operationScene(core, state, window) {
   const answer = core("apply", state.operation, ...given.map(({ text }) => text));
   const request = { subject: "operation", operation: state.operation, ...Object.fromEntries(given.map(({ text }, i) => ["abc"[i], text])) };
   const values = given.map(({ name, read }) => [name, read]);
-  const scene = { values, derivation: () => answer.derivation, facts: [], elements: [] };
+  const scene = { values, derivation: () => answer.derivation, facts: [], elements: null };
   if (answer.error) throw new Mistake(answer.error.text, fields, { ...scene, ...draw(core, window, fields, request) });
   const several = Array.isArray(answer.parts), result = several ? answer.parts[1] : answer.result;
   const x = describe(core, result, "a", 64, 128);
@@ -22,6 +22,6 @@ export function operationScene(core, state, window) {
   const at = indexOf(state, x);
   return {
     ...scene, ...draw(core, window, fields, { ...request, at }), at, facts: factsOf(x), access: result, result,
-    moves: { rows: x.rows, size: x.size }, elements: elementsOf(x),
+    moves: { rows: x.rows, size: x.size }, elements: () => elementsOf(x),
   };
 }

@@ -26,7 +26,7 @@ export function requestScene(core, state, window) {
     ? [["wavefronts", found.wavefronts], ["ideal", found.ideal_wavefronts]] : [["sectors", found.sectors], ["ideal", found.ideal_sectors], ["lines", found.lines]];
   return {
     ...draw(core, window, ["request"], { subject: "request", layout: x.text, bits, base, memory, op, width }),
-    values: [["layout", x.text]], elements: elementsOf(x), access: x.text, found, result: x.text,
+    values: [["layout", x.text]], elements: () => elementsOf(x), access: x.text, found, result: x.text,
     facts: [["lanes", x.rank === 1 ? x.size : x.rows], ["bytes a lane", found.width], ["widest legal", found.widest], ["requests", found.requests],
       ...counted, ["useful bytes", found.useful_bytes]],
   };
@@ -43,7 +43,7 @@ export function banksScene(core, state, window) {
   const found = [plain, after].map(x => predict(core, x.text, access)), failed = found.find(each => each.error);
   return {
     ...draw(core, window, ["swizzle"], { subject: "banks", layout: plain.text, swizzle, bits, base, op, width, at }),
-    values: [["layout", after.text]], at, moves: { rows: plain.rows, size: plain.size }, elements: elementsOf(after),
+    values: [["layout", after.text]], at, moves: { rows: plain.rows, size: plain.size }, elements: () => elementsOf(after),
     derivation: () => evaluation(core, at, after, "shared"), access: after.text, state: access, result: after.text, problem: failed?.error.text,
     facts: [...(failed ? [] : [["wavefronts before", found[0].wavefronts], ["after", found[1].wavefronts], ["ideal", found[1].ideal_wavefronts]]), ...factsOf(after)],
   };

@@ -30,7 +30,7 @@ export function tvScene(core, state, window) {
   extentsOf(core, state.tile, "tile");
   return {
     ...draw(core, window, ["tv", "tile"], { subject: "tv", layout: tv.text, tile: state.tile, focus: focusOf(state), bits, base, at }),
-    values: [["layout", tv.text]], facts: factsOf(tv), elements: elementsOf(tv), result: tv.text, moves: { rows: tv.rows, size: tv.size }, at,
+    values: [["layout", tv.text]], facts: factsOf(tv), elements: () => elementsOf(tv), result: tv.text, moves: { rows: tv.rows, size: tv.size }, at,
     derivation: () => evaluation(core, at, tv, "tv"), access: tv.text,
   };
 }
@@ -88,7 +88,7 @@ export function copyScene(core, state, window) {
   const title = `TiledCopy of ${parts.tiler}: ${tv.rows} threads, ${tv.columns} values each`, { source, destination } = atom;
   return {
     ...draw(core, window, parts.fields, { subject: "copy", layout: parts.tv, tile: `(${parts.size.join()})`, title, source, destination, focus: focusOf(state) }),
-    ...parts, result: parts.tv, elements: elementsOf(tv), picks: "thread",
+    ...parts, result: parts.tv, elements: () => elementsOf(tv), picks: "thread",
     facts: [["threads", tv.rows], ["values a thread", tv.columns], ["elements", tv.size], ["bytes a thread", (tv.columns * Number(state.bits)) / 8],
       ...(parts.found ? [["wavefronts", parts.found.wavefronts], ["ideal", parts.found.ideal_wavefronts]] : [])],
   };
