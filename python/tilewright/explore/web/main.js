@@ -6,10 +6,14 @@ import { fromFragment, toFragment } from "./state.js";
 
 async function start() {
   const core = await loadCore(Uint8Array.from(atob(CORE), c => c.charCodeAt(0)));
+  let told = 0;
   const explorer = mount(document.getElementById("explorer"), {
     core, state: fromFragment(location.hash.slice(1)), keysOf: document,
     address: fragment => `${location.href.split("#")[0]}#${fragment}`,
-    changed: state => history.replaceState(null, "", `#${toFragment(state)}`),
+    changed: state => {  // when the picture is painted, which need not wait for the address
+      clearTimeout(told);
+      told = setTimeout(() => history.replaceState(null, "", `#${toFragment(state)}`));
+    },
   });
   window.addEventListener("hashchange", () => explorer.replace(fromFragment(location.hash.slice(1))));
   globalThis.explorer = explorer;
