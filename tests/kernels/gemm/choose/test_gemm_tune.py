@@ -14,7 +14,7 @@ from tilewright.devices import H200
 from tilewright.kernels.common import ahead, launch
 from tilewright.kernels.gemm import request as gemm_asked
 from tilewright.kernels.gemm.choose import tune as gemm_tune
-from tilewright.kernels.gemm.choose.double_sums import has_short_doubles
+from tilewright.kernels.gemm.choose.short_sums import has_short_sums
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.command import cache_command
 
@@ -103,7 +103,7 @@ def test_plans_with_long_sums_of_fp64_are_not_measured(device):
     chosen = kernels.gemm.tune(a, a.clone())
     assert chosen.problem.k == 4096
     for plan in device.samples:
-        assert has_short_doubles(plan.kernel_plan, chosen.problem, H200), str(plan)
+        assert has_short_sums(plan.kernel_plan, chosen.problem, H200), str(plan)
 
 
 def test_a_hopeless_kernel_is_not_measured(device):

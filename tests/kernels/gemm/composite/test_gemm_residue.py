@@ -133,11 +133,11 @@ def test_sums_are_as_short_as_those_of_the_whole():
     plan = choose_gemm(problem_of(5000, 5000, 5000, Float32, b="n"), ALIGNED, H200)
     assert plan.kernel_name == "residue"
     assert plan.kernel_plan.promote > 0
-    alone = choose_gemm(plan.kernel_plan.problem._replace(m=4096, n=4096), ALIGNED, H200)
+    alone = choose_gemm(problem_of(4096, 4096, 5000, Float32, b="n"), ALIGNED, H200)
     assert alone.promote == 0
     plan = choose_gemm(problem_of(2049, 2049, 2049, Float32, a="m", b="n"), (4, 4, 4), H200)
     terms = plan.kernel_plan.promote * plan.kernel_plan.tiler_mnk[2]
-    assert plan.kernel_name != "residue" or 0 < terms <= 256
+    assert plan.kernel_name != "residue" or 0 < terms <= 640
 
 
 def test_alignments_of_parts():

@@ -13,7 +13,7 @@ import pytest
 from tilewright import Float32, TFloat32, kernels
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import Search, choose_gemm, choose_whole, expected
-from tilewright.kernels.gemm.choose.promotion import has_short_sums
+from tilewright.kernels.gemm.choose.short_sums import has_short_sums, terms_allowed
 from tilewright.kernels.gemm.choose.split_k import cost_of, in_parts, seconds_of
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
@@ -124,20 +124,20 @@ def test_sums_of_parts_are_promoted_like_those_of_shares():
     """Also where all parts together have so many tiles that sums of a problem of that size would be long."""
     whole = problem_of(512, 512, 8192, Float32)
     parts = parts_problem(whole, 512)
+    assert 300 < terms_allowed(whole, H200) < 500
     tile = next(x for x in SimtTiles.of(H200).tiles if (x.extents(4), x.sliced_k) == ((64, 64), 1))
     plan = simt.plan_of_tile(parts, ALIGNED, tile, H200)
-    assert plan.promote == promoted(plan, H200, whole).promote == 0
+    assert plan.promote == 0  # as a batch, whose K cuBLAS does not share
+    assert promoted(plan, H200, whole).promote == 0  # there is no room for totals
     assert not has_short_sums(plan, whole, H200)
     assert has_short_sums(plan.replace(promote=4), whole, H200)
     assert has_short_sums(simt.plan_of_tile(parts_problem(whole, 256), ALIGNED, tile, H200), whole, H200)
     assert has_short_sums(plan, problem_of(4096, 4096, 8192, Float32), H200)
-    for count, short in ((4, True), (32, False)):  # of 300 terms each, whose sums are added up
-        longer = problem_of(512, 512, 300 * count, Float32)
-        assert has_short_sums(simt.plan_of_tile(parts_problem(longer, 300), ALIGNED, tile, H200), longer, H200) == short
     large = simt.plan_of_tile(parts, ALIGNED, SimtTiles.of(H200).tiles[0], H200)
-    assert (large.promote, promoted(large, H200, whole).promote) == (0, 32)
+    terms = promoted(large, H200, whole).promote * large.tiler_mnk[2]
+    assert large.promote == 0 < terms < terms_allowed(whole, H200)
     sliced = next(x for x in SimtTiles.of(H200).tiles if x.sliced_k == 2 and x.groups_n == 2)
-    for terms, promotes in ((512, True), (256, False)):
+    for terms, promotes in ((1024, True), (512, False)):
         own = simt.plan_of_tile(parts_problem(whole, terms), ALIGNED, sliced, H200)
         assert (promoted(own, H200, whole).promote > 0) == promotes
     for problem in (whole, problem_of(1033, 49, 27840, Float32), problem_of(397, 399, 5120, Float32, b="n")):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tilewright import Float64, kernels
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import Search, choose_gemm, choose_whole
-from tilewright.kernels.gemm.choose.double_sums import has_short_doubles, parts_of_cublas
+from tilewright.kernels.gemm.choose.short_sums import has_short_sums, parts_of_cublas
 from tilewright.kernels.gemm.choose.split_k import in_parts
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm
 from tilewright.kernels.gemm.problem import problem_of
@@ -58,7 +58,7 @@ def extents(least, most):
 def test_sums_of_fp64_are_as_short_as_those_of_cublas(m, n, k, b, c):
     problem = problem_of(m, n, k, Float64, b=b, c=c)
     plan = choose_gemm(problem, (8 if k % 2 else 16, 16 if b == "n" or k % 2 == 0 else 8, 16), H200)
-    assert has_short_doubles(plan.kernel_plan, problem, H200), str(plan)
+    assert has_short_sums(plan.kernel_plan, problem, H200), str(plan)
     assert plan.kernel_plan.promote == 0 or parts_of_cublas(problem, H200) > 1
 
 

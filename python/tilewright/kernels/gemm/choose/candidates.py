@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tilewright.kernels.gemm.choose.choose import asks_both_ways, choose_gemm, expected, orientations
-from tilewright.kernels.gemm.choose.double_sums import has_short_doubles
+from tilewright.kernels.gemm.choose.short_sums import has_short_sums
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.kernel import kernel_of, kernels_for
 
@@ -60,7 +60,7 @@ def candidates(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts)
     )
     found: dict[str, Plan] = {}
     for plan in chain([chosen], kinds.values(), (plan for plan, _ in by_time), others):
-        if plan is chosen or has_short_doubles(plan.kernel_plan, problem, facts):
+        if plan is chosen or has_short_sums(plan.kernel_plan, problem, facts):
             found.setdefault(text_of(plan), plan)
         if len(found) == CANDIDATES:
             break

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright._cached import cached_property
 from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.choose.double_sums import parts_of_cublas
 from tilewright.kernels.gemm.choose.estimate import estimate
 from tilewright.kernels.gemm.choose.few_tiles import has_few_tiles
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma
+from tilewright.kernels.gemm.choose.short_sums import parts_of_cublas
 from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.cost import least_seconds
 from tilewright.kernels.gemm.simt.gemv import is_gemv
@@ -22,7 +22,7 @@ from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm80.kernel import SM80
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.kernel import kernel_of, kernels_for
-from tilewright.numeric import Float32, TFloat32
+from tilewright.numeric import Float32, Float64, TFloat32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,7 +199,8 @@ def _split_k(search: Search) -> Plan | None:
 def _is_split(search: Search) -> bool:
     """Whether C has a few tiles, and sums are long; a GEMV shares its K already."""
     p, facts = search.problem, search.facts
-    may_be = (has_few_tiles(p, facts) or parts_of_cublas(p, facts) > 1) and search.plan is not None
+    is_shared = p.a_type is Float64 and parts_of_cublas(p, facts) > 1
+    may_be = (has_few_tiles(p, facts) or is_shared) and search.plan is not None
     return may_be and not (search.is_float32_by_fma and is_gemv(search.plan))
 
 

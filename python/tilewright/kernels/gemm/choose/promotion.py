@@ -5,10 +5,9 @@ with sqrt(n), cutting off, as tensor cores do, one that grows with n. n / c sums
 
     sqrt(c + n / c)    instead of    sqrt(n)
 
-cuBLAS has short sums where C has few tiles, since it shares K among more CTAs than there are tiles. Plans for such
-problems wait for memory and have few sums in registers, so that a second set of them costs little; where threads have
-many, gemm_simt has the totals in shared memory, and adds to them seldom. What is rounded to 16 bits in the end does not
-show the difference.
+A second set of sums takes registers, and time: FMA promotes only what is longer than sums of cuBLAS, and as seldom as
+leaves no larger error (short_sums.py). Where threads have many sums, gemm_simt has the totals in shared memory. Tensor
+cores promote where threads have few sums. What is rounded to 16 bits in the end does not show the difference.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.choose.double_sums import parts_of_cublas
+from tilewright.kernels.gemm.choose.short_sums import longest_sum, parts_of_cublas, sums_beside, terms_allowed
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ Plan = TypeVar("Plan", bound="GemmPlan")
 
 __all__ = [
     "accumulators",
-    "has_short_sums",
-    "is_exact",
+    "can_promote",
     "promotion_by_mma",
     "promotion_by_simt",
     "promotion_by_wgmma",
@@ -46,27 +44,12 @@ class Promotion(Section):
     """After how many terms sums are promoted: PROMOTION in a device's file says what each number is."""
 
     SECTION: ClassVar[str] = "PROMOTION"
-    least_terms: int
-    of_sliced_k: int
-    chunks: int
-    sliced_k: int
-    long: int
     beside: int
     mma_terms: int
     sums_of_doubles: int
     mma_block: int
     most_sums: int
     short: int
-    long_of_few: tuple[int, int]
-    long_of_shares: int
-    tile: int
-    round: int
-    few_rounds: int
-    full: float
-    short_sum: int
-    medium_sum: int
-    long_sum: int
-    tolerated: float
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:
@@ -86,96 +69,40 @@ def _shows(problem: GemmProblem) -> bool:
 
 
 def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = None) -> int:
-    """The `promote` of a plan of gemm_simt: where the totals fit beside the sums of a thread, and these are long.
+    """The `promote` of a plan of gemm_simt: 0 where its sums are as short as cuBLAS's, or have no room for totals.
 
-    `whole` is the problem that the plan's own is most of, or parts of K of, whose sums are shares.
+    `whole` is the problem that the plan's own is most of, or parts of K of.
 
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.simt.build import choose
-    >>> [choose(problem_of(4096, n, 4096, Float32), (16, 16, 16)).promote for n in (16, 4096)]
-    [2, 0]
-    >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).promote
-    96
+    >>> [choose(problem_of(n, 2048, 8192, Float32), (16, 16, 16)).promote for n in (128, 1536, 4096)]
+    [48, 120, 359]
     """
-    p, numbers = plan.problem, Promotion.of(facts)
-    whole = whole or p
-    if not _shows(p) or p.acc_type not in (Float32, Float64):
+    whole = whole or plan.problem
+    allowed, beside = terms_allowed(whole, facts), sums_beside(plan, whole)
+    terms = longest_sum(plan)
+    if terms + beside <= allowed:
         return 0
-    sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.sliced_k, 1)
-    chain = plan.longest_sum // plan.sliced_k  # terms of a thread's sum
-    if sums > REGISTER_SUMS:
-        terms = _terms_in_shared(plan, whole, numbers)
-        return terms // terms_of_step if plan.reads_early and 0 < numbers.tolerated * terms < chain else 0
-    if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm, numbers):
+    sums = accumulators(plan)
+    if sums > REGISTER_SUMS and not plan.reads_early:
         return 0
-    few = sums <= numbers.most_sums and plan.sliced_k >= numbers.sliced_k
-    least = min(numbers.least_terms, numbers.of_sliced_k // plan.sliced_k)
-    if chain >= least * numbers.least_terms:  # from here on sqrt(chain) is nearer to the larger of the two
-        least = numbers.least_terms
-    terms = max(least, math.isqrt(chain)) if few else max(2 * numbers.least_terms, chain // numbers.chunks)
-    long = numbers.long
-    if p.a_type is Float32 and is_shared(whole, facts):
-        is_along = plan.unit("a") == plan.unit("b") == 0
-        long = numbers.long_of_shares if plan.stream_k_ctas or p.k < whole.k else numbers.long_of_few[is_along]
-    promotes = chain > terms if plan.sliced_k >= numbers.sliced_k else chain >= long
-    return max(terms // terms_of_step, 1) if promotes else 0
-
-
-def _rounds(problem: GemmProblem, numbers: Promotion) -> tuple[bool, bool]:
-    """Whether C has few tiles of 128 by 128, and whether the last round of them fills the device."""
-    tiles = -(-problem.m // numbers.tile) * -(-problem.n // numbers.tile) * problem.batches
-    rounds = -(-tiles // numbers.round)
-    return tiles <= numbers.few_rounds * numbers.round, tiles >= numbers.full * numbers.round * rounds
-
-
-def is_shared(problem: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether cuBLAS is expected to share K, so that its sums are short: those of Float32 and Float64.
-
-    >>> from tilewright.devices import H200
-    >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> [is_shared(problem_of(n, n, 4096, Float32), H200) for n in (512, 2048, 2560, 4096)]
-    [True, False, True, False]
-    """
-    is_few, is_full = _rounds(problem, Promotion.of(facts))
-    return is_few and not is_full
-
-
-def _terms_in_shared(plan: Any, p: GemmProblem, numbers: Promotion) -> int:
-    """The terms after which a plan of gemm_simt with many sums of a thread promotes; 0: never."""
-    if p.a_type is not Float32:
+    if not can_promote(plan.problem, sums, plan.threads * plan.ctas_per_sm, facts):
         return 0
-    is_few, is_full = _rounds(p, numbers)
-    if is_few:
-        return numbers.long_sum if is_full else numbers.short_sum
-    along = [plan.unit(name) == 0 and not padded for name, padded in (("a", plan.padded_a), ("b", plan.padded_b))]
-    some = along[plan.out_mode] or plan.padded_a or plan.padded_b
-    return numbers.medium_sum if all(along) or (some and not is_full) else 0
+    # c + terms / c = left, or the least of c + terms / c
+    left = allowed - beside
+    together = (left + math.sqrt(left * left - 4 * terms)) / 2 if left > 2 * math.sqrt(terms) else math.sqrt(terms)
+    return max(int(together / max(plan.tiler_mnk[2] // plan.sliced_k, 1)), 1)
+
+
+def can_promote(problem: GemmProblem, sums: int, threads: int, facts: DeviceFacts) -> bool:
+    """Whether `threads` on a multiprocessor have room for totals beside so many sums: in registers or shared memory."""
+    return sums > REGISTER_SUMS or _has_registers(problem, sums, threads, Promotion.of(facts))
 
 
 def _has_registers(problem: GemmProblem, sums: int, threads: int, numbers: Promotion) -> bool:
     """Whether the threads of a multiprocessor have registers for their sums and as many totals."""
     words = sums * int(problem.acc_type.bits) // 32
     return 2 * words + numbers.beside <= min(REGISTERS // threads, OF_THREAD)
-
-
-def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float, facts: DeviceFacts) -> bool:
-    """Whether sums of gemm_simt are short, or can be promoted, or cuBLAS's are expected to be as long.
-
-    `sums` of a thread, of so many `threads` on a multiprocessor and `terms` each.
-    """
-    numbers = Promotion.of(facts)
-    as_short = terms <= numbers.tolerated * numbers.short_sum or not is_shared(problem, facts) or not _shows(problem)
-    return as_short or sums > REGISTER_SUMS or _has_registers(problem, sums, threads, numbers)
-
-
-def has_short_sums(plan: Any, whole: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether the sums of a plan of gemm_simt for parts of a whole are short, or promoted, as is_exact wants it.
-
-    Those of the parts, which are added one after the other, are terms, too.
-    """
-    numbers, terms = Promotion.of(facts), plan.longest_sum / plan.sliced_k + whole.k / plan.problem.k
-    as_short = terms <= numbers.tolerated * numbers.short_sum or not is_shared(whole, facts) or not _shows(whole)
-    return as_short or plan.promote > 0
 
 
 def promotion_by_mma(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = None) -> int:

@@ -9,12 +9,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, TypeGuard
 
 from tilewright._registry import Lazy
+from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import Rule, as_of, ask, orientations
-from tilewright.kernels.gemm.choose.double_sums import has_short_doubles, parts_of_cublas
 from tilewright.kernels.gemm.choose.estimate import Waves
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
-from tilewright.kernels.gemm.choose.promotion import has_short_sums, promotion_by_mma
+from tilewright.kernels.gemm.choose.promotion import promotion_by_mma
 from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.choose.short_sums import has_short_sums, parts_of_cublas
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
@@ -22,6 +23,7 @@ from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_part
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
 from tilewright.kernels.gemm.simt.cost import tile_cost
 from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.simt.plan import GemmSimt
 from tilewright.kernels.gemm.sm80.kernel import SM80
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
-    from tilewright.kernels.gemm.simt.plan import GemmSimt
     from tilewright.kernels.gemm.sm90.cost import Config
 
     Alignments = tuple[int, int, int]
@@ -60,7 +61,7 @@ def split_k(search: Search, whole: Plan, choose: Callable[[GemmProblem, Alignmen
     Sums of Float64 that are too long in the whole are shorter in parts, however fast they are. `choose` gives the plan
     of a problem whose K is not split.
     """
-    is_short = has_short_doubles(whole.kernel_plan, search.problem, search.facts)
+    is_short = has_short_sums(whole.kernel_plan, search.problem, search.facts)
     limit = SplitK.of(search.facts).gain * seconds_of(whole, search.facts) if is_short else math.inf
     best, seconds = next(in_parts(search, choose), (None, limit))
     return best if seconds < limit else None
@@ -139,12 +140,21 @@ def _equal(
 ) -> Iterator[Found]:  # fmt: skip
     """Those of any kernel whose parts are equal, and sums short."""
     for count in _divisors(problem, facts):
-        chosen = choose(parts_problem(problem, problem.k // count), (*alignments[:2], ROW), facts)
-        gemm = as_of(chosen, problem, facts)
+        parts, aligned = parts_problem(problem, problem.k // count), (*alignments[:2], ROW)
+        gemm = as_of(choose(parts, aligned, facts), problem, facts)
         if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
             continue
-        if _is_exact(gemm.kernel_plan, problem, facts):
-            yield _found(problem, alignments, facts, gemm)
+        short = gemm if has_short_sums(gemm.kernel_plan, problem, facts) else None
+        if short is None and isinstance(gemm, GemmSimt):
+            short = _shorter(parts, aligned, problem, facts)
+        if short is not None:
+            yield _found(problem, alignments, facts, short)
+
+
+def _shorter(parts: GemmProblem, alignments: Alignments, whole: GemmProblem, facts: DeviceFacts) -> GemmPlan | None:
+    """The fastest plan of gemm_simt whose sums are as short as the whole's are to be; None without one."""
+    found = (as_of(plan, whole, facts) for run in considered(SIMT, parts, alignments, facts) for plan, _ in run)
+    return next((plan for plan in found if has_short_sums(plan, whole, facts)), None)
 
 
 def _by_mma_sync(search: Search) -> Iterator[Found]:
@@ -161,7 +171,7 @@ def _by_mma_sync(search: Search) -> Iterator[Found]:
         if gemm is None:
             continue
         gemm = gemm.replace(promote=promotion_by_mma(gemm, facts, p))
-        if _is_exact(gemm, p, facts):
+        if has_short_sums(gemm, p, facts):
             yield _found(p, alignments, facts, gemm)
 
 
@@ -218,13 +228,6 @@ def cost_of(plan: GemmPlan, facts: DeviceFacts) -> Cost:
     if _is_by_fma(plan):
         return tile_cost(plan, facts)
     return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
-
-
-def _is_exact(plan: GemmPlan, whole: GemmProblem, facts: DeviceFacts) -> bool:
-    """Whether the sums of a plan for parts of a whole are about as short as cuBLAS's."""
-    if _is_by_fma(plan):
-        return has_short_sums(plan, whole, facts)
-    return has_short_doubles(plan, whole, facts)
 
 
 def _is_by_fma(plan: GemmPlan) -> TypeGuard[GemmSimt]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.choose.estimate import Waves, estimate
-from tilewright.kernels.gemm.choose.promotion import is_exact
+from tilewright.kernels.gemm.choose.promotion import can_promote
 from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.choose.short_sums import terms_allowed
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
 from tilewright.kernels.gemm.simt.plan import by_cp_async
 from tilewright.kernels.gemm.simt.stream_k import counts_steps
@@ -230,4 +231,6 @@ def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) ->
     count = _tiles(problem, tile)
     terms = min(problem.k, problem.k * count / stream_k_ctas) if count < 2 * stream_k_ctas else problem.k
     sums = bm * bn * tile.sliced_k // tile.threads
-    return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.sliced_k, facts)
+    beside = sum(x for x in (tile.sliced_k, -(-problem.k // max(int(terms), 1))) if x > 1)
+    is_short = terms / tile.sliced_k + beside <= terms_allowed(problem, facts)
+    return is_short or can_promote(problem, sums, tile.threads * tile.ctas, facts)
