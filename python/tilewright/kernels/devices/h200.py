@@ -72,7 +72,8 @@ PROMOTION = {
 CUBLAS_PARTS = {
     "tile": 128,  # rows and columns
     "round": 264,  # tiles
-    "full": 0.965,  # of the last round, from which on K is shared less
+    "full": 0.965,  # of the rounds, from which on K is shared less
+    "most_full": 1700,  # tiles up to which that is so where the last ones are not whole
     "terms_of_full": 2500,  # of a part then
     # from which K on; with how many tiles at most; scale, power of K, power of the number of tiles, parts at least;
     # few rows or columns, and their scale where both operands lie along K, times as many parts where B lies along N;

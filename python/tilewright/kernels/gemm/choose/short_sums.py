@@ -48,6 +48,7 @@ class CublasParts(Section):
     tile: int
     round: int
     full: float
+    most_full: int
     terms_of_full: int
     float32: PartsRule
     float64: PartsRule
@@ -78,6 +79,8 @@ def parts_of_cublas(problem: GemmProblem, facts: DeviceFacts) -> float:
     across = [d[1] != 1 for d in (p.a_strides, p.b_strides)]
     is_few = min(p.m, p.n) <= rule.few_rows
     is_full = tiles >= numbers.full * numbers.round * -(-tiles // numbers.round)
+    if tiles > numbers.most_full and (p.m % numbers.tile or p.n % numbers.tile):
+        is_full = False
     if is_few and not any(across):
         parts = rule.scale_of_few * p.k**rule.power_of_k
     elif p.k < rule.least_k:
