@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from functools import wraps
+from operator import index
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from tilewright._traceback import REFUSALS, shorten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["at_boundary", "guard", "shown"]
+__all__ = ["at_boundary", "guard", "integer", "shown"]
 
 T = TypeVar("T")
 
@@ -41,6 +42,18 @@ def shown(x: Any) -> str:
     if len(text) > _LONGEST or text.startswith("<"):
         return text[:_LONGEST] + "..." if text[0] in "'\"([{" else type(x).__name__
     return f"{type(x).__name__} {text}"
+
+
+def integer(x: Any) -> int | None:
+    """Python's integer of any library's; None for what is none. A truth value is none, whatever Python says.
+
+    >>> integer(3), integer(True), integer(3.0)
+    (3, None, None)
+    """
+    try:
+        return None if isinstance(x, bool) else index(x)
+    except TypeError:  # an array, for example, may have the method and refuse
+        return None
 
 
 def _holds(whole: Any, part: Any, depth: int = 0) -> bool:

@@ -789,9 +789,12 @@ SAID = {
     ),
     "too_many_coords": (
         cutlass.LayoutError,
-        "layout call((?):(1), (?,0)): the coordinate (?,0) does not fit the shape (?): each part must be an",
+        "tensor<ptr<f32, gmem> o (?):(1)>[(?,0)]: the coordinate does not fit the shape (?): each part is an integer",
     ),
-    "string_index": (TypeError, "layout call: expected an integer, None or a nested tuple of them, but got str 'i'"),
+    "string_index": (
+        TypeError,
+        "tensor<ptr<f32, gmem> o (?):(1)>['i']: a coordinate is an integer, None or a nested tuple of them",
+    ),
     "printf_too_few": (ValueError, "printf: '{} {}' has 2 placeholders, but got 1 arguments"),
     "printf_too_many": (ValueError, "printf: '{}' has 1 placeholders, but got 2 arguments"),
     "return_from_kernel": (TypeError, "k: a kernel returns nothing, but this one Float32(?): store it in a tensor"),
@@ -925,7 +928,7 @@ SAID = {
     "unknown_name": (NameError, "name 'undefined_thing' is not defined"),
     "thread_idx_no_unpack": (
         cutlass.LayoutError,
-        "layout call((?):(1), (?,?,?)): the coordinate (?,?,?) does not fit the shape (?): each part must be an",
+        "tensor<ptr<f32, gmem> o (?):(1)>[(?,?,?)]: the coordinate does not fit the shape (?): each part is an integer",
     ),
     "thread_idx_arith": (TypeError, 'can only concatenate tuple (not "int") to tuple'),
     "assign_shape": (AttributeError, "property 'shape' of 'Tensor' object has no setter"),

@@ -69,6 +69,37 @@ def pair():
         (lambda: cute.FastDivmodDivisor(None), TypeError, "fast_divmod_create_divisor: expected divisor to be an int"),
         (lambda: cute.recast_ptr(registers()), TypeError, "recast_ptr: expected ptr to be a Pointer, but got Tensor"),
         (lambda: cute.make_tensor(0, registers()), TypeError, r"make_tensor: expected a layout .*; pass its \.layout"),
+        (lambda: cute.make_tensor(True, 4), TypeError, "make_tensor: expected the iterator .*, but got bool True"),
+        (
+            lambda: cute.make_tensor(("a", 0), (2, 3)),
+            TypeError,
+            r"make_tensor: expected the iterator .*, but got tuple",
+        ),
+        (lambda: cute.Tensor("a", THREADS), TypeError, "Tensor: expected the iterator .*, but got str 'a'"),
+        (lambda: cute.Tensor(True, THREADS), TypeError, "Tensor: expected the iterator .*, but got bool True"),
+        (lambda: cute.Tensor(0, (2, 3)), TypeError, r"Tensor: expected a layout, but got tuple \(2, 3\); make_tensor "),
+        (
+            lambda: cute.make_tensor((0, 0), (2, 3))[1, 2],
+            LayoutError,
+            r"tensor<\(0,0\) o \(2,3\):\(1,2\)>\[\(1,2\)\]: cannot add 5 to the coordinate \(0,0\).*; strides that are",
+        ),
+        (
+            lambda: cute.make_tensor((0, 0), (2, 3))[None, 2],
+            LayoutError,
+            r"tensor<\(0,0\) o \(2,3\):\(1,2\)>\[\(_,2\)\]: cannot add 4 to the coordinate \(0,0\)",
+        ),
+        (lambda: Boolean(registers()), TypeError, "Boolean: expected a number, but got tensor<.* of type Tensor"),
+        (lambda: Boolean(None), TypeError, "Boolean: expected a number, but got None of type NoneType"),
+        (lambda: cute.SymInt(64.0), ValueError, "SymInt: width is 64.0; expected 32 or 64"),
+        (lambda: cute.sym_int(True), ValueError, "sym_int: width is True; expected 32 or 64"),
+        (lambda: cute.sym_int(divisibility=True), ValueError, "sym_int: divisibility is True; expected an integer of"),
+        (lambda: cute.sym_int32(1 << 31), ValueError, "sym_int32: divisibility is 2147483648; expected .* 2147483647"),
+        (
+            lambda: cute.sym_int64(1 << 63),
+            ValueError,
+            "sym_int64: divisibility is 9223372036854775808; expected an int",
+        ),
+        (lambda: cute.sym_int64("8"), ValueError, "sym_int64: divisibility is '8'; expected an integer of at least 1"),
         (lambda: cute.on_cpu(resident="a").__enter__(), TypeError, "on_cpu: expected resident to be an integer"),
         (lambda: cute.on_cpu(seed=None).__enter__(), TypeError, "on_cpu: expected seed to be an integer, but got None"),
         (lambda: cute.on_device(3).__enter__(), TypeError, 'on_device: expected "cpu", "cuda" or "cuda:1", but got 3'),
@@ -105,6 +136,9 @@ def test_numbers_of_numpy_are_numbers():
     assert list(cute.full(np.int64(2), 1, Uint8)) == [1, 1]
     assert cute.fast_divmod_create_divisor(np.int64(3)).divisor == 3
     assert cute.struct.MemRange[Float16, np.int64(3)].length == 3
+    assert cute.make_tensor(np.int64(3), 4)[1] == 4
+    assert repr(cute.sym_int(np.int64(64), divisibility=np.int32(8))) == "SymInt(64 bits, divisibility 8)"
+    assert Boolean(np.bool_(True))
 
 
 def test_a_field_without_a_default_behind_one_with_a_default():

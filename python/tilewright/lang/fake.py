@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._boundary import integer
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer, require_alignment
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.numeric import Int32, Int64, Numeric
@@ -40,11 +41,7 @@ class SymInt:
     """
 
     def __init__(self, width: int = 32, divisibility: int = 1) -> None:
-        if width not in (32, 64):
-            raise ValueError(f"SymInt: width is {width}; expected 32 or 64")
-        if not isinstance(divisibility, int) or divisibility < 1:
-            raise ValueError(f"SymInt: divisibility is {divisibility!r}; expected an integer of at least 1")
-        self.width, self.divisibility = width, divisibility
+        self.width, self.divisibility = _checked("SymInt", width, divisibility)
 
     def __repr__(self) -> str:
         return f"SymInt({self.width} bits, divisibility {self.divisibility})"
@@ -54,16 +51,29 @@ class SymInt:
         return (Int32 if self.width == 32 else Int64)._make(self.divisibility, self.divisibility)
 
 
+def _checked(function: str, width: Any, divisibility: Any) -> tuple[int, int]:
+    """Both as integers of Python; ValueError in the name of the function that was called."""
+    bits, number = integer(width), integer(divisibility)
+    if bits not in (32, 64):
+        raise ValueError(f"{function}: width is {width!r}; expected 32 or 64")
+    most = (1 << bits - 1) - 1
+    if number is None or not 1 <= number <= most:
+        raise ValueError(
+            f"{function}: divisibility is {divisibility!r}; expected an integer of at least 1, up to {most}"
+        )
+    return bits, number
+
+
 def sym_int(width: int = 32, *, divisibility: int = 1) -> SymInt:
     """An extent or stride that calls say, of 32 bits unless `width` is 64, a multiple of `divisibility`.
 
-    Raises ValueError for a width other than 32 and 64, and for a divisibility that is no integer of at least 1. Source:
-    CuTeDSL `cute.sym_int`.
+    Raises ValueError for a width other than 32 and 64, and for a divisibility that is no integer of at least 1 or does
+    not fit into the width. Source: CuTeDSL `cute.sym_int`.
 
     >>> sym_int(divisibility=8)
     SymInt(32 bits, divisibility 8)
     """
-    return SymInt(width, divisibility)
+    return SymInt(*_checked("sym_int", width, divisibility))
 
 
 def sym_int32(divisibility: int = 1) -> SymInt:
@@ -74,7 +84,7 @@ def sym_int32(divisibility: int = 1) -> SymInt:
     >>> sym_int32()
     SymInt(32 bits, divisibility 1)
     """
-    return SymInt(32, divisibility)
+    return SymInt(*_checked("sym_int32", 32, divisibility))
 
 
 def sym_int64(divisibility: int = 1) -> SymInt:
@@ -85,7 +95,7 @@ def sym_int64(divisibility: int = 1) -> SymInt:
     >>> sym_int64()
     SymInt(64 bits, divisibility 1)
     """
-    return SymInt(64, divisibility)
+    return SymInt(*_checked("sym_int64", 64, divisibility))
 
 
 class FakeStream:

@@ -135,7 +135,8 @@ class Boolean(Integer):
 
     @classmethod
     def _round(cls, value: Any) -> Any:
-        if not isinstance(value, (bool, int, float)) and not hasattr(value, "__bool__"):
+        # Nearly everything has a truth value; numbers of other libraries are floats, too, and a vector says its own.
+        if not isinstance(value, (bool, int, float)) and not hasattr(value, "__float__"):
             raise TypeError(f"Boolean: expected a number, but got {value!r} of type {type(value).__name__}")
         return bool(value)
 

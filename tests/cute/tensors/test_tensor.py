@@ -147,7 +147,7 @@ def test_wrong_kinds_of_coordinates():
     with pytest.raises(TypeError, match=r"there is no ':' or '\.\.\.'$"):
         tensor[...]
     for wrong in ("x", (True, 0)):
-        with pytest.raises(TypeError, match="expected an integer, None or a nested tuple of them"):
+        with pytest.raises(TypeError, match="a coordinate is an integer, None or a nested tuple of them"):
             tensor[wrong]
     with pytest.raises(TypeError, match=r"an index is an integer, but got float 1\.5: `//` divides to an integer"):
         tensor[1.5]
@@ -202,11 +202,11 @@ def test_make_tensor():
     assert list(cute.make_tensor((5, 6), cute.make_identity_layout((2, 2)))) == [(5, 6), (6, 6), (5, 7), (6, 7)]
     with pytest.raises(
         TypeError,
-        match=r"^make_tensor: expected the iterator to be a Pointer, an integer or a coordinate, but got ndarray; "
+        match=r"^make_tensor: expected the iterator to be a Pointer, an integer or a coordinate, but got ndarray .*; "
         r"from_dlpack makes a tensor of an array$",
     ):
         cute.make_tensor(np.zeros(4), 4)
-    with pytest.raises(LayoutError, match=r"^cannot add 2 to the coordinate \(5,6\): the profiles differ$"):
+    with pytest.raises(LayoutError, match=r"cannot add 2 to the coordinate \(5,6\): the profiles differ;"):
         cute.make_tensor((5, 6), 4)[2]
 
 

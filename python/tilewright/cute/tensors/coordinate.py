@@ -9,7 +9,7 @@ from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.numeric.traced import is_traced
 
-__all__ = ["Coordinate", "as_coordinate"]
+__all__ = ["Coordinate", "as_coordinate", "index_error"]
 
 
 class Coordinate(tuple[Any, ...]):
@@ -22,6 +22,20 @@ class Coordinate(tuple[Any, ...]):
 
     def __str__(self) -> str:
         return text(self)
+
+
+def index_error(x: Any, coord: Any, error: Exception) -> Exception:
+    """The error of x[coord] for one of the operation that reads the coordinate."""
+    where = f"{x}[{text(coord) if isinstance(coord, (tuple, list)) else repr(coord)}]: "
+    if not isinstance(error, LayoutError):
+        return TypeError(f"{where}a coordinate is an integer, None or a nested tuple of them; None keeps a mode")
+    message = str(error).partition("): ")[2]
+    if "does not fit the shape" in message:  # of the mode that was read; the whole shape says more
+        message = (
+            f"the coordinate does not fit the shape {text(x.shape)}: each part is an integer or a tuple with one entry "
+            "per mode"
+        )
+    return LayoutError(where + message)
 
 
 def as_coordinate(offset: Any) -> Any:

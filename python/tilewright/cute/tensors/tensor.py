@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._boundary import integer, shown
+from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.cute.tensors.coordinate import Coordinate
+from tilewright.cute.tensors.coordinate import Coordinate, index_error
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer, recast_ptr
 from tilewright.cute.vectors.tensor_ssa import TensorSSA, size_of
 from tilewright.numeric import Int4, Int32, Int64, Numeric
@@ -37,7 +39,7 @@ class Tensor:
     and those of an identity tensor coordinates; they have no bounds.
 
     Raises IndexError for a coordinate out of range, LayoutError for one that does not fit the shape, RuntimeError for
-    elements of memory of unknown size. Source: CuTe `Tensor`.
+    elements of memory of unknown size, TypeError for what is no coordinate, iterator or layout. Source: CuTe `Tensor`.
 
     >>> from tilewright import cute
     >>> tensor = cute.make_tensor(100, cute.make_layout((4, (2, 3)), stride=(6, (1, 2))))
@@ -50,7 +52,9 @@ class Tensor:
     layout: Any
 
     def __init__(self, iterator: Any, layout: Any) -> None:
-        self.iterator = iterator
+        self.iterator = iterator if isinstance(iterator, _ITERATORS) else _as_iterator("Tensor", iterator)
+        if not isinstance(layout, (_core.Layout, _core.ComposedLayout)):
+            raise TypeError(f"Tensor: expected a layout, but got {shown(layout)}; make_tensor takes a shape, too")
         self.layout = layout
 
     @property
@@ -118,12 +122,30 @@ class Tensor:
 
     def __getitem__(self, coord: Any) -> Any:
         if _has_none(coord):
-            layout, offset = _core.slice_and_offset(coord, self.layout)
-            return Tensor(self.iterator + offset, layout)
+            try:
+                layout, offset = _core.slice_and_offset(coord, self.layout)
+            except (LayoutError, TypeError) as error:
+                raise index_error(self, coord, error) from None
+            return Tensor(self._moved(offset, coord), layout)
         if isinstance(self.iterator, Pointer):
             return self._pointer_to(coord).load()
-        element = self.iterator + self.layout(coord)
+        element = self._moved(self._offset(coord), coord)
         return tuple(element) if isinstance(element, Coordinate) else element
+
+    def _offset(self, coord: Any) -> Any:
+        try:
+            return self.layout(coord)
+        except (LayoutError, TypeError) as error:
+            raise index_error(self, coord, error) from None
+
+    def _moved(self, offset: Any, coord: Any) -> Any:
+        try:
+            return self.iterator + offset
+        except LayoutError as error:
+            raise LayoutError(
+                f"{self}[{text(coord)}]: {error}; strides that are basis elements, as make_identity_layout's, move a "
+                "coordinate"
+            ) from None
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         if _has_none(coord):
@@ -183,7 +205,7 @@ class Tensor:
     def _pointer_to(self, coord: Any) -> Pointer:
         pointer = self._memory_iterator("store to")
         self._check_range(coord, self.shape, coord, ())
-        offset = self.layout(coord)
+        offset = self._offset(coord)
         return pointer + (offset if pointer.is_traced else int(offset))
 
     def _check_range(self, coord: Any, shape: Any, whole: Any, path: tuple[int, ...]) -> None:
@@ -348,6 +370,23 @@ def _has_none(coord: Any) -> bool:
     return coord is None
 
 
+_ITERATORS = (Pointer, Coordinate, Int32, Int64)
+
+
+def _as_iterator(function: str, x: Any) -> Any:
+    """An iterator of a tensor; a tuple becomes a Coordinate and any integer Python's."""
+    if isinstance(x, _ITERATORS):
+        return x
+    if isinstance(x, tuple) and _core.is_int_tuple(x):
+        return Coordinate(x)
+    if not isinstance(x, Numeric) and (number := integer(x)) is not None:
+        return number
+    raise TypeError(
+        f"{function}: expected the iterator to be a Pointer, an integer or a coordinate, but got {shown(x)}; "
+        "from_dlpack makes a tensor of an array"
+    )
+
+
 def as_layout(x: Any) -> Any:
     return x if isinstance(x, (_core.Layout, _core.ComposedLayout)) else _core.make_layout(x)
 
@@ -379,17 +418,11 @@ def make_tensor(
     >>> print(cute.make_tensor(0, (2, 3)))
     tensor<0 o (2,3):(1,2)>
     """
-    if isinstance(iterator, tuple):
-        iterator = Coordinate(iterator)
-    elif not isinstance(iterator, (Pointer, int, Int32, Int64)):
-        raise TypeError(
-            f"make_tensor: expected the iterator to be a Pointer, an integer or a coordinate, but got "
-            f"{type(iterator).__name__}; from_dlpack makes a tensor of an array"
-        )
+    begin = _as_iterator("make_tensor", iterator)
     if isinstance(layout, Tensor):  # its elements are no modes
         raise TypeError(f"make_tensor: expected a layout or a shape, but got the Tensor {layout}; pass its .layout")
     over = as_layout(layout)
-    return Tensor(iterator.under(over) if isinstance(iterator, Pointer) else iterator, over)
+    return Tensor(begin.under(over) if isinstance(begin, Pointer) else begin, over)
 
 
 def make_identity_tensor(shape: Shape, *, loc: object = None, ip: object = None) -> Tensor:
