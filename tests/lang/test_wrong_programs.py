@@ -907,7 +907,7 @@ SAID = {
     ),
     "add_shapes": (
         ValueError,
-        "the shapes 4 and 3 do not go together: modes, matched from the last one on, are equal or 1",
+        "TensorSSA + TensorSSA: the shapes 4 and 3 do not go together: modes, matched from the last one on, are equal",
     ),
     "int_of_dynamic": (
         TypeError,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -169,3 +171,17 @@ def test_a_divisor_known_at_run_time_divides():
     x = np.zeros(8, np.int32)
     split(x, 3).launch(block=[8, 1, 1])
     assert x.tolist() == [0, 1, 2, 10, 11, 12, 20, 21]
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"])
+def test_vectors_that_do_not_broadcast_name_the_operator(symbol):
+    a, b = cute.full(2, 1, Int32), cute.full(3, 1, Int32)
+    with pytest.raises(ValueError, match=f"^TensorSSA {re.escape(symbol)} TensorSSA: the shapes 2 and 3 do not go"):
+        eval(f"a {symbol} b", {"a": a, "b": b})
+
+
+@pytest.mark.parametrize("symbol", ["==", "!=", "<", "<=", ">", ">="])
+def test_vectors_that_are_not_compared_name_the_comparison(symbol):
+    a, b = pair(), cute.full((2, 3), 1, Float32)
+    with pytest.raises(ValueError, match=f"^TensorSSA {re.escape(symbol)} TensorSSA: the shapes 2 and 3 do not go"):
+        eval(f"a {symbol} b", {"a": a, "b": b})

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["broadcast_shape", "groups_of", "indices_from", "kept_shape"]
 
 
-def broadcast_shape(a: Any, b: Any, function: str = "") -> Any:
+def broadcast_shape(a: Any, b: Any, function: str) -> Any:
     """The shape of an operation on two vectors: modes are matched from the last one on, and 1 goes with any extent.
 
-    Errors begin with `function`, where one is given.
+    Errors begin with `function`.
     """
     if a == b:
         return a
@@ -34,8 +34,8 @@ def broadcast_shape(a: Any, b: Any, function: str = "") -> Any:
     if isinstance(a, tuple) != isinstance(b, tuple):
         return broadcast_shape(a if isinstance(a, tuple) else (a,), b if isinstance(b, tuple) else (b,), function)
     raise ValueError(
-        f"{function}{': ' if function else ''}the shapes {text(a)} and {text(b)} do not go together: modes, matched "
-        "from the last one on, are equal or 1"
+        f"{function}: the shapes {text(a)} and {text(b)} do not go together: modes, matched from the "
+        "last one on, are equal or 1"
     )
 
 

@@ -255,7 +255,7 @@ class TensorSSA(Operators):
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
 
-    def _pair(self, other: Any, swap: bool, symbol: str = "") -> tuple[TensorSSA, TensorSSA, type[Numeric]] | None:
+    def _pair(self, other: Any, swap: bool, symbol: str) -> tuple[TensorSSA, TensorSSA, type[Numeric]] | None:
         """The operands in one shape, and the type that they are computed in; a number has that of the result."""
         if isinstance(other, TensorSSA):
             number: Any = other.dtype._of(0)
@@ -267,7 +267,7 @@ class TensorSSA(Operators):
         if common is None:
             return None
         a, b = self, as_vector(other, common._under(symbol) or common)
-        shape = broadcast_shape(a.shape, b.shape)
+        shape = broadcast_shape(a.shape, b.shape, f"TensorSSA {symbol} TensorSSA")
         a, b = a._repeated(shape, pad_left=True), b._repeated(shape, pad_left=True)
         return (b, a, common) if swap else (a, b, common)
 
@@ -286,7 +286,7 @@ class TensorSSA(Operators):
         return a._like(_operate(symbol, dtype, a._value, b._value))
 
     def _compare(self, other: Any, symbol: str) -> Any:
-        pair = self._pair(other, False)
+        pair = self._pair(other, False, symbol)
         if pair is None:
             return NotImplemented
         a, b, common = pair
