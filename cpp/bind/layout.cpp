@@ -132,8 +132,11 @@ void bind_layout(py::module_& m) {
   define(
       m, "basis_value",
       [](BasisArg element) {
-        return guarded("basis_value", {element.handle},
-                       [&] { return Result(from_leaf(without_basis(to_leaf(element.handle)))); });
+        return guarded("basis_value", {element.handle}, [&] {
+          if (element.handle.is_none() || is_sequence(element.handle))
+            wrong_kind(element.handle, "a ScaledBasis or an integer");
+          return Result(from_leaf(without_basis(to_leaf(element.handle))));
+        });
       },
       py::arg("element"), doc::basis_value);
   define(

@@ -66,6 +66,151 @@ def pair():
             TypeError,
             "local_partition: expected index to be",
         ),
+        (
+            lambda: cute.local_partition(COORDINATES, THREADS, 0, (1,)),
+            LayoutError,
+            r"local_partition: proj \(1\) does not fit the thread layout \(2,1\):\(1,0\): it has an integer or None fo",
+        ),
+        (
+            lambda: cute.local_partition(COORDINATES, THREADS, 0, "a"),
+            TypeError,
+            "local_partition: expected proj to be None, an integer or a tuple of them, but got str 'a'",
+        ),
+        (
+            lambda: cute.local_tile(COORDINATES, (2, 3), (0, 0), "a"),
+            TypeError,
+            "local_tile: expected proj to be None, an",
+        ),
+        (
+            lambda: cute.local_tile(COORDINATES, (2, 3), (0, 0), (1, "a")),
+            TypeError,
+            r"local_tile: expected proj to be None, an integer or a tuple of them, but got tuple \(1, 'a'\)",
+        ),
+        (
+            lambda: cute.local_tile(COORDINATES, (2, 3), 1.5),
+            TypeError,
+            "local_tile: expected coord to be an integer, None",
+        ),
+        (lambda: cute.local_tile(COORDINATES, (2, 3), "(0,0)"), TypeError, r"local_tile: .* got str '\(0,0\)'"),
+        (
+            lambda: cute.inner_partition(COORDINATES, (2, 3), (0, True)),
+            TypeError,
+            r"inner_partition: expected coord .* got tuple \(0, True\)",
+        ),
+        (
+            lambda: cute.outer_partition(COORDINATES, (2, 3), [0, "a"]),
+            TypeError,
+            r"outer_partition: expected coord .* got list \[0, 'a'\]",
+        ),
+        (
+            lambda: cute.basis_value((1, 2)),
+            TypeError,
+            r"basis_value: expected element to be a ScaledBasis or an integer, b",
+        ),
+        (
+            lambda: cute.basis_value(None),
+            TypeError,
+            "basis_value: expected element to be a ScaledBasis or an integer, b",
+        ),
+        (
+            lambda: cute.make_rmem_tensor_like(cute.make_composed_layout(THREADS, 0, THREADS), Float32),
+            LayoutError,
+            r"make_rmem_tensor_like\(\(2,1\):\(1,0\) o 0 o .*\): .* only where its inner function is a sw",
+        ),
+        (
+            lambda: cute.make_fragment_like(cute.make_composed_layout(THREADS, 0, THREADS), Float32),
+            LayoutError,
+            r"make_fragment_like\(",
+        ),
+        (
+            lambda: cute.make_rmem_tensor_like(registers(), float),
+            TypeError,
+            "make_rmem_tensor_like: expected an element",
+        ),
+        (
+            lambda: cute.make_fragment_like(registers(), float),
+            TypeError,
+            "make_fragment_like: expected an element type",
+        ),
+        (
+            lambda: cute.make_rmem_tensor(registers(), Float32),
+            TypeError,
+            "make_rmem_tensor: .* Tensor .*; make_rmem_tensor_like",
+        ),
+        (
+            lambda: cute.size_in_bytes(Float32, 4),
+            TypeError,
+            "size_in_bytes: expected layout to be a layout, but got int 4; make_layout makes one of a shape",
+        ),
+        (
+            lambda: cute.size_in_bytes(Float32, cute.make_layout(2, stride=(1 << 63) - 1)),
+            LayoutError,
+            r"size_in_bytes\(2:9223372036854775807\): ",
+        ),
+        (
+            lambda: pair()["a"],
+            TypeError,
+            r"tensor_value<vector<2xf32> o 2>\['a'\]: a coordinate is an integer, None or",
+        ),
+        (
+            lambda: pair()["0"],
+            TypeError,
+            r"tensor_value<vector<2xf32> o 2>\['0'\]: a coordinate is an integer, None or",
+        ),
+        (
+            lambda: pair()[(None, 1.5)],
+            TypeError,
+            r"tensor_value<.* o 2>\[\(_,1.5\)\]: a coordinate is an integer, None or",
+        ),
+        (
+            lambda: pair()[0:1],
+            TypeError,
+            r"tensor_value<.* o 2>\[slice\(0, 1, None\)\]: a coordinate is an integer, None",
+        ),
+        (
+            lambda: cute.full((2, 3), 1, Int32)[0, 0, 0],
+            LayoutError,
+            r"tensor_value<vector<6xi32> o \(2, 3\)>\[\(0,0,0\)\]: the coordinate does not fit the shape \(2,3\)",
+        ),
+        (
+            lambda: cute.full((2, 3), 1, Int32)[None, 0, 0],
+            LayoutError,
+            r"tensor_value<vector<6xi32> o \(2, 3\)>\[\(_,0,0\)\]: the coordinate does not fit the shape \(2,3\)",
+        ),
+        (lambda: registers()["a"], TypeError, r"tensor<.*>\['a'\]: a coordinate is an integer, None or a nested tuple"),
+        (
+            lambda: registers()[None, "a"],
+            TypeError,
+            r"tensor<.*>\[\(_,a\)\]: a coordinate is an integer, None or a nes",
+        ),
+        (
+            lambda: registers()[True],
+            TypeError,
+            r"tensor<.*>\[True\]: a coordinate is an integer, None or a nested tuple",
+        ),
+        (
+            lambda: registers()[0, 0, 0],
+            LayoutError,
+            r"tensor<.*>\[\(0,0,0\)\]: the coordinate does not fit the shape \(2,3",
+        ),
+        (
+            lambda: registers()[None, 0, 0],
+            LayoutError,
+            r"tensor<.*>\[\(_,0,0\)\]: the coordinate does not fit the shape \(2,3\)",
+        ),
+        (lambda: COORDINATES["a"], TypeError, r"tensor<.*>\['a'\]: a coordinate is an integer, None or a nested tuple"),
+        (
+            lambda: cute.local_tile(COORDINATES, (2, 3, 4), (0, 0)),
+            LayoutError,
+            r"local_tile\(tensor<.*>, \(2,3,4\)\): Too many modes in tiler",
+        ),
+        (lambda: cute.local_tile(COORDINATES, "a", (0, 0)), LayoutError, r"local_tile\(.*'a'\): the text for tiler"),
+        (lambda: cute.local_tile(COORDINATES, 1.5, (0, 0)), TypeError, "local_tile: expected tiler to be"),
+        (
+            lambda: cute.local_tile(COORDINATES, (2, 3), (0, (0, 0))),
+            LayoutError,
+            r"local_tile: the coordinate \(0,\(0,0\)\) does not fit the shape \(1,1\): each part is an integer, None",
+        ),
         (lambda: cute.fast_divmod_create_divisor(1.5), TypeError, "fast_divmod_create_divisor: expected divisor to be"),
         (lambda: cute.fast_divmod_create_divisor("3"), TypeError, "fast_divmod_create_divisor: expected divisor to be"),
         (lambda: cute.FastDivmodDivisor(None), TypeError, "fast_divmod_create_divisor: expected divisor to be an int"),
@@ -185,3 +330,17 @@ def test_vectors_that_are_not_compared_name_the_comparison(symbol):
     a, b = pair(), cute.full((2, 3), 1, Float32)
     with pytest.raises(ValueError, match=f"^TensorSSA {re.escape(symbol)} TensorSSA: the shapes 2 and 3 do not go"):
         eval(f"a {symbol} b", {"a": a, "b": b})
+
+
+def test_a_register_tensor_like_a_swizzled_layout_is_not_swizzled():
+    swizzled = cute.make_composed_layout(cute.make_swizzle(1, 0, 2), 4, cute.make_layout((4, 2), stride=(8, 1)))
+    assert str(cute.make_rmem_tensor_like(swizzled, Float16).layout) == "(4,2):(2,1)"
+    assert str(cute.make_rmem_tensor_like(cute.make_rmem_tensor(swizzled, Int32)).layout) == "(4,2):(2,1)"
+
+
+def test_lists_are_coordinates_and_projections_as_tuples_are():
+    a = cute.make_identity_tensor((256, 64))
+    expected = str(cute.local_tile(a, (128, 128, 8), (1, 0, None), proj=(1, None, 1)))
+    assert str(cute.local_tile(a, [128, 128, 8], [1, 0, None], proj=[1, None, 1])) == expected
+    assert str(cute.inner_partition(a, (128, 8), [1])) == str(cute.inner_partition(a, (128, 8), (1,)))
+    assert str(cute.outer_partition(a, (128, 8), [1])) == str(cute.outer_partition(a, (128, 8), (1,)))

@@ -7,7 +7,7 @@ from typing import Any
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 
-__all__ = ["layout_error"]
+__all__ = ["layout_error", "renamed"]
 
 
 def layout_error(operation: str, operands: tuple[Any, ...], message: str, counterexample: Any = None) -> LayoutError:
@@ -16,3 +16,9 @@ def layout_error(operation: str, operands: tuple[Any, ...], message: str, counte
     error = LayoutError(f"{operation}({', '.join(texts)}): {message}")
     error.operation, error.operands, error.counterexample = operation, texts, counterexample  # type: ignore[misc]
     return error
+
+
+def renamed(error: LayoutError, operation: str) -> LayoutError:
+    """The error of a helper in the name of the operation that was called."""
+    message = str(error).removeprefix(f"{error.operation}({', '.join(error.operands)}): ")
+    return layout_error(operation, error.operands, message, error.counterexample)

@@ -358,9 +358,7 @@ def test_partition_errors():
     tensor = cute.make_identity_tensor((8, 6))
     with pytest.raises(LayoutError, match=r"^local_tile: proj \(1,_\) needs 2 modes, but tiler is \(4,2,1\)$"):
         cute.local_tile(tensor, (4, 2, 1), (0, 0, 0), proj=(1, None))
-    with pytest.raises(
-        LayoutError, match=r"^inner_partition: coordinate \(0,0,0\) has 3 modes, but shape \(2,3\) has 2$"
-    ):
+    with pytest.raises(LayoutError, match=r"^local_tile: coordinate \(0,0,0\) has 3 modes, but shape \(2,3\) has 2$"):
         cute.local_tile(tensor, (4, 2), (0, 0, 0))
     with pytest.raises(
         LayoutError, match=r"^outer_partition: coordinate \(0,0,0\) has 3 modes, but shape \(4,2\) has 2$"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
+from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
+from tilewright.cute.layout_error import layout_error, renamed
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_layout, as_tensor, offset_range
 from tilewright.numeric import Numeric
@@ -38,6 +40,11 @@ def make_rmem_tensor(
     tensor<ptr<f32, rmem, align<32>> o (4,2):(1,4)>
     """
     require_dtype("make_rmem_tensor", dtype)
+    if isinstance(layout_or_shape, Tensor):
+        raise TypeError(
+            f"make_rmem_tensor: expected a layout or a shape, but got the Tensor {layout_or_shape}; "
+            "make_rmem_tensor_like makes one like it"
+        )
     layout = as_layout(layout_or_shape)
     if not _core.is_static(layout):
         raise LayoutError(
@@ -62,16 +69,25 @@ def make_rmem_tensor(
 def make_rmem_tensor_like(
     src: SupportsDLPack | AnyLayout, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
 ) -> Tensor:
-    """A register tensor with the shape and the order of strides of another tensor, compact.
+    """A register tensor with the shape and the order of strides of another tensor, compact and not swizzled.
 
-    Raises TypeError for what is no Tensor or Layout, for a swizzled layout, and without an element type; LayoutError
-    for a layout that is not static. Source: CuTe C++ `make_tensor_like`.
+    Raises TypeError for what is no Tensor or layout, and without an element type; LayoutError for a layout that is not
+    static, and for a composed layout that is not swizzled. Source: CuTe C++ `make_tensor_like`.
 
     >>> from tilewright import Float16, Float32, cute
     >>> print(cute.make_rmem_tensor_like(cute.make_layout((4, 2), stride=(8, 1)), Float16))
     tensor<ptr<f16, rmem, align<32>> o (4,2):(2,1)>
     """
     layout, dtype = _layout_and_dtype("make_rmem_tensor_like", src, dtype)
+    if isinstance(layout, _core.ComposedLayout):
+        if not isinstance(layout.inner, _core.Swizzle):
+            raise layout_error(
+                "make_rmem_tensor_like",
+                (layout,),
+                "a register tensor is made like a composed layout only where its inner function is a swizzle; pass "
+                "its .outer",
+            )
+        layout = layout.outer
     return make_rmem_tensor(_core.make_layout_like(layout), dtype)
 
 
@@ -97,9 +113,16 @@ def make_fragment_like(
     tensor<ptr<f32, rmem, align<32>> o ((4,2),3,5):((1,4),40,8)>
     """
     if dtype is None and isinstance(src, (_core.Layout, _core.ComposedLayout)):
-        return _core.make_fragment_like_layout(src)
+        return _fragment_layout(src)
     layout, dtype = _layout_and_dtype("make_fragment_like", src, dtype)
-    return make_rmem_tensor(_core.make_fragment_like_layout(layout), dtype)
+    return make_rmem_tensor(_fragment_layout(layout), dtype)
+
+
+def _fragment_layout(layout: Any) -> Layout:
+    try:
+        return _core.make_fragment_like_layout(layout)
+    except LayoutError as error:
+        raise renamed(error, "make_fragment_like") from None
 
 
 def _layout_and_dtype(function: str, src: Any, dtype: type[Numeric] | None) -> tuple[Any, type[Numeric]]:
@@ -109,6 +132,7 @@ def _layout_and_dtype(function: str, src: Any, dtype: type[Numeric] | None) -> t
         src = src.layout
     if dtype is None:
         raise TypeError(f"{function}: {src} has no element type; pass dtype")
+    require_dtype(function, dtype)
     return src, dtype
 
 
@@ -123,4 +147,13 @@ def size_in_bytes(dtype: type[Numeric], layout: AnyLayout | None, *, loc: object
     76
     """
     require_dtype("size_in_bytes", dtype)
-    return 0 if layout is None else -(-int(_core.cosize(layout)) * dtype.bits // 8)
+    if layout is None:
+        return 0
+    try:
+        return -(-int(_core.cosize(layout)) * dtype.bits // 8)
+    except LayoutError as error:
+        raise renamed(error, "size_in_bytes") from None
+    except TypeError:
+        raise TypeError(
+            f"size_in_bytes: expected layout to be a layout, but got {shown(layout)}; make_layout makes one of a shape"
+        ) from None

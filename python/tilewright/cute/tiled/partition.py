@@ -8,6 +8,7 @@ from tilewright import _core
 from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text, transform_leaf
+from tilewright.cute.layout_error import renamed
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
 
@@ -31,9 +32,7 @@ def inner_partition(
     >>> print(cute.inner_partition(cute.make_identity_tensor((8, 6)), (4, 2), (1, 2)))
     tensor<(4,4) o (4,2):(1@0,1@1)>
     """
-    tiled = _core.zipped_divide(as_tensor(tensor, "inner_partition"), tiler)
-    tile, rest = tiled.shape
-    return tiled[_all_modes(tile), _pad("inner_partition", coord, rest)]  # type: ignore[no-any-return]
+    return _tile_at("inner_partition", as_tensor(tensor, "inner_partition"), tiler, coord)
 
 
 def outer_partition(
@@ -48,9 +47,40 @@ def outer_partition(
     >>> print(cute.outer_partition(cute.make_identity_tensor((8, 6)), (4, 2), (1, 0)))
     tensor<(1,0) o (2,3):(4@0,2@1)>
     """
-    tiled = _core.zipped_divide(as_tensor(tensor, "outer_partition"), tiler)
+    return _elements_at("outer_partition", as_tensor(tensor, "outer_partition"), tiler, coord)
+
+
+def _tile_at(function: str, tensor: Tensor, tiler: Any, coord: Any) -> Tensor:
+    tiled = _divided(function, tensor, tiler)
     tile, rest = tiled.shape
-    return tiled[_pad("outer_partition", coord, tile), _all_modes(rest)]  # type: ignore[no-any-return]
+    return tiled[_all_modes(tile), _pad(function, coord, rest)]  # type: ignore[no-any-return]
+
+
+def _elements_at(function: str, tensor: Tensor, tiler: Any, coord: Any) -> Tensor:
+    tiled = _divided(function, tensor, tiler)
+    tile, rest = tiled.shape
+    return tiled[_pad(function, coord, tile), _all_modes(rest)]  # type: ignore[no-any-return]
+
+
+def _divided(function: str, tensor: Tensor, tiler: Any) -> Any:
+    try:
+        return _core.zipped_divide(tensor, tiler)
+    except LayoutError as error:
+        raise renamed(error, function) from None
+    except TypeError as error:
+        raise TypeError(str(error).replace("zipped_divide", function, 1)) from None
+
+
+def _require_coord(function: str, argument: str, x: Any, expected: str = "an integer, None") -> Any:
+    """The coordinate, a list as a tuple; TypeError for another kind."""
+    if isinstance(x, (tuple, list)):
+        try:
+            return tuple(_require_coord(function, argument, part) for part in x)
+        except TypeError:
+            pass
+    elif x is None or _core.is_integer(x):
+        return x
+    raise TypeError(f"{function}: expected {argument} to be {expected} or a tuple of them, but got {shown(x)}")
 
 
 def _all_modes(shape: Any) -> Any:
@@ -60,6 +90,7 @@ def _all_modes(shape: Any) -> Any:
 
 def _pad(function: str, coord: Any, shape: Any) -> Any:
     """A tuple coordinate with None for the modes it leaves out; an integer is a 1-D coordinate and stays one."""
+    coord = _require_coord(function, "coord", coord)
     if not isinstance(coord, tuple):
         return coord
     rank = _core.rank(shape)
@@ -67,13 +98,21 @@ def _pad(function: str, coord: Any, shape: Any) -> Any:
         raise LayoutError(
             f"{function}: coordinate {text(coord)} has {len(coord)} modes, but shape {text(shape)} has {rank}"
         )
-    return coord + (None,) * (rank - len(coord))
+    coord += (None,) * (rank - len(coord))
+    if not _core.is_weakly_congruent(coord, shape):
+        raise LayoutError(
+            f"{function}: the coordinate {text(coord)} does not fit the shape {text(shape)}: each part is an integer, "
+            "None or a tuple with one entry per mode"
+        )
+    return coord
 
 
 def _project(function: str, argument: str, x: Any, proj: Any, more: int = 0) -> Any:
     """The modes of a tuple where proj is not None, and up to `more` behind those that proj speaks of."""
+    proj = _require_coord(function, "proj", proj, "None, an integer")
     if not isinstance(proj, tuple):
         return x
+    x = tuple(x) if isinstance(x, list) else x
     if not isinstance(x, tuple) or not len(proj) <= len(x) <= len(proj) + more:
         raise LayoutError(f"{function}: proj {text(proj)} needs {len(proj)} modes, but {argument} is {text(x)}")
     kept = tuple(mode for mode, keep in zip(x, proj, strict=False) if keep is not None)
@@ -94,11 +133,11 @@ def local_tile(
     >>> print(cute.local_tile(a, (128, 128, 8), (1, 0, None), proj=(1, None, 1)))
     tensor<(128,0) o (128,8,8):(1@0,1@1,8@1)>
     """
-    whole = as_tensor(tensor, "local_tile")
+    whole, coord = as_tensor(tensor, "local_tile"), _require_coord("local_tile", "coord", coord)
     tiler = _project("local_tile", "tiler", tiler, proj)
     untiled = max(0, _core.rank(whole.layout) - len(tiler)) if isinstance(tiler, tuple) else 0
     coord = _project("local_tile", "coord", coord, proj, untiled)
-    return inner_partition(whole, tiler, coord)
+    return _tile_at("local_tile", whole, tiler, coord)
 
 
 def local_partition(
@@ -126,11 +165,18 @@ def local_partition(
     if not _core.is_integer(index):
         raise TypeError(f"local_partition: expected index to be an integer, but got {shown(index)}")
     tensor = as_tensor(target, "local_partition", "target")
-    tiler = _core.dice(tiler, proj)
+    proj = _require_coord("local_partition", "proj", proj, "None, an integer")
+    try:
+        tiler = _core.dice(tiler, proj)
+    except LayoutError:
+        raise LayoutError(
+            f"local_partition: proj {text(proj)} does not fit the thread layout {tiler}: it has an integer or None for "
+            "each mode; None leaves the mode out"
+        ) from None
     coord = tiler.get_flat_coord(index)
     tile = _core.product_each(tiler.shape) if isinstance(coord, tuple) else tiler.shape
     if isinstance(index, (Int32, Int64)):  # a dynamic index has a dynamic coordinate, except where there is only one
         coord = transform_leaf(lambda c, extent: 0 if extent == 1 else type(index)(c), coord, tile)
     if not isinstance(tile, tuple) and isinstance(tensor.shape, tuple):
         tile, coord = (tile,), (coord,)  # an integer would tile the whole tensor, not its mode 0
-    return outer_partition(tensor, tile, coord)
+    return _elements_at("local_partition", tensor, tile, coord)

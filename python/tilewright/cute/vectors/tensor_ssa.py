@@ -14,6 +14,7 @@ from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tensors.coordinate import index_error
 from tilewright.cute.vectors.operators import Operators
 from tilewright.cute.vectors.shapes import broadcast_shape, groups_of, indices_from, kept_shape
 from tilewright.numeric import Boolean, Int32, Int64, Numeric
@@ -151,9 +152,16 @@ class TensorSSA(Operators):
     def __getitem__(self, coord: Any) -> Any:
         """The element at a coordinate, a number, or the vector of the modes where the coordinate is None."""
         layout = _core.make_layout(self.shape)
-        if not _core.has_underscore(coord):
-            return self._element(layout(coord), coord)
-        part, offset = _core.slice_and_offset(coord, layout)
+        try:
+            if isinstance(coord, str):  # no notation here, as in a tensor's brackets
+                raise TypeError
+            part, offset = (
+                _core.slice_and_offset(coord, layout) if _core.has_underscore(coord) else (None, layout(coord))
+            )
+        except (LayoutError, TypeError) as error:
+            raise index_error(self, coord, error) from None
+        if part is None:
+            return self._element(offset, coord)
         if isinstance(offset, (Int32, Int64)) and offset.is_traced:
             elements = [self._element(offset + i, coord)._value for i in part.offsets().tolist()]
             return TensorSSA(emit("pack", elements) if len(elements) > 1 else elements[0], part.shape, self.dtype)
