@@ -123,7 +123,7 @@ def test_a_kernel_computes_in_small_floats():
         (
             lambda: helpers.matrix(2, 4, 8, True, cutlass.Float16, 3),
             TypeError,
-            "create_and_permute_torch_tensor: expected init_type",
+            "matrix: expected init_type",
         ),
         (
             lambda: helpers.create_and_permute_torch_tensor((2, 3), cutlass.Float32),
@@ -176,3 +176,46 @@ def test_operands_without_memory_give_no_product():
     ):
         with pytest.raises(ValueError, match=r"is on meta, but a is on cpu"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda: new((2, 3), init_type=SCALAR, init_config=3),
+            TypeError,
+            "expected init_config to have value, as SCALAR ",
+        ),
+        (lambda: new((2, 3), init_config=3), TypeError, "expected init_config to have min_val and max_val, as RANDOM "),
+        (lambda: new((2, 3.0)), TypeError, r"expected shape to be a tuple of integers, but got tuple \(2, 3.0\)"),
+        (lambda: new(2), TypeError, "expected shape to be a tuple of integers, but got int 2"),
+        (lambda: new((2, -3)), ValueError, r"shape \(2,-3\) has an extent below 0"),
+        (
+            lambda: new((2, 3), permute_order=(0, 0)),
+            ValueError,
+            r"permute_order \(0,0\) must name each of the 2 modes once",
+        ),
+        (lambda: new((2, 3), permute_order=1), ValueError, "permute_order 1 must name each of the 2 modes once"),
+    ],
+)
+def test_a_new_tensor_refuses_what_does_not_describe_one(call, error, text):
+    with pytest.raises(error, match=f"^create_and_permute_torch_tensor: {text}"):
+        call()
+
+
+SCALAR = helpers.TensorInitType.SCALAR
+
+
+def new(shape, **options):
+    return helpers.create_and_permute_torch_tensor(shape, torch.float32, **options)
+
+
+def test_numbers_of_torch_are_numbers():
+    assert new((2, 3), permute_order=(-1, 0)).shape == (3, 2)
+    assert int(cutlass.Int32(torch.tensor(3.7))) == 3
+    with pytest.raises(TypeError, match=r"^Int32: expected a number, but got .* of type Tensor"):
+        cutlass.Int32(torch.zeros(3))
+    with pytest.raises(
+        TypeError, match=r"^matrix: expected shape to be a tuple of integers, but got tuple \(1, 8, 4.0\)"
+    ):
+        helpers.matrix(1, 4.0, 8, True, cutlass.Float32)

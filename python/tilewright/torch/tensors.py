@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tilewright import numeric
-from tilewright._boundary import shown
+from tilewright._boundary import integer, shown
+from tilewright.cute.int_tuple import text
 from tilewright.cute.runtime import from_dlpack
 from tilewright.cute.tensors.tensor import Tensor, recast_tensor
 from tilewright.numeric import Numeric
@@ -120,8 +121,9 @@ def create_and_permute_torch_tensor(
     """A tensor on the CPU (or a device) that is filled and then permuted.
 
     init_config has min_val and max_val of RANDOM (-2 and 2, without the second), value of SCALAR, mean and std of
-    GAUSSIAN. Raises TypeError for what is no torch.dtype or TensorInitType, and what torch raises for a shape, an order
-    or a device that cannot be. Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
+    GAUSSIAN. Raises TypeError for what is no shape, torch.dtype or TensorInitType, and for an init_config without
+    these; ValueError for an extent below 0 and for what is no order; and what torch raises for a device that cannot be.
+    Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
 
     >>> import torch
     >>> create_and_permute_torch_tensor((2, 3), torch.int32, (1, 0), TensorInitType.SCALAR)
@@ -130,10 +132,40 @@ def create_and_permute_torch_tensor(
             [0, 0]], dtype=torch.int32)
     """
     function = "create_and_permute_torch_tensor"
+    return _filled(function, shape, dtype, permute_order, init_type, init_config, device)
+
+
+def _filled(
+    function: str,
+    shape: Sequence[int],
+    dtype: torch.dtype,
+    permute_order: Sequence[int] | None,
+    init_type: TensorInitType,
+    init_config: object,
+    device: torch.device | str | None,
+) -> torch.Tensor:
     if not isinstance(dtype, torch.dtype):
         raise TypeError(f"{function}: expected dtype to be a torch.dtype, but got {shown(dtype)}")
     if not isinstance(init_type, TensorInitType):
         raise TypeError(f"{function}: expected init_type to be a TensorInitType, but got {shown(init_type)}")
+    needed = {"RANDOM": ("min_val", "max_val"), "SCALAR": ("value",), "GAUSSIAN": ("mean", "std")}.get(
+        init_type.name, ()
+    )
+    if init_config is not None and not all(hasattr(init_config, name) for name in needed):
+        raise TypeError(
+            f"{function}: expected init_config to have {' and '.join(needed)}, as {init_type.name} reads, but got "
+            f"{shown(init_config)}"
+        )
+    if not isinstance(shape, (tuple, list)) or not all(integer(extent) is not None for extent in shape):
+        raise TypeError(f"{function}: expected shape to be a tuple of integers, but got {shown(shape)}")
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"{function}: shape {text(shape)} has an extent below 0")
+    if permute_order is not None:
+        rank = len(shape)
+        order = list(map(integer, permute_order)) if isinstance(permute_order, (tuple, list)) else []
+        named = {i + rank if i is not None and i < 0 else i for i in order}  # -1 is the last, as torch counts
+        if len(order) != rank or named != {*range(rank)}:
+            raise ValueError(f"{function}: permute_order {text(permute_order)} must name each of the {rank} modes once")
     config: Any = init_config or RandomInitConfig()
     made = torch.empty(tuple(shape), dtype=torch.float32)
     if init_type is TensorInitType.RANDOM:
@@ -159,7 +191,7 @@ def matrix(
 ) -> torch.Tensor:
     """A batch of matrices (mode0, mode1, l) of small integers in float32 on the CPU; values are those of the type.
 
-    Raises TypeError for what is no element type or TensorInitType, and what torch raises for extents that cannot be.
+    Raises TypeError for what is no extent, element type or TensorInitType, ValueError for an extent below 0.
     Source: CuTeDSL `cutlass.torch.matrix`.
 
     >>> matrix(2, 4, 8, True, numeric.Float16).stride()
@@ -171,7 +203,7 @@ def matrix(
     if config is None and init_type is TensorInitType.RANDOM:
         unsigned = issubclass(cutlass_dtype, numeric.Integer) and not cutlass_dtype.signed
         config = RandomInitConfig(0, 4) if unsigned else RandomInitConfig(-2, 2)
-    return create_and_permute_torch_tensor(shape, torch.float32, order, init_type, config)
+    return _filled("matrix", shape, torch.float32, order, init_type, config, None)
 
 
 def _storage(ty: type[Numeric]) -> torch.dtype:
@@ -225,7 +257,7 @@ def convert_cute_tensor(
     function = "convert_cute_tensor"
     _require_tensor(function, "f32_torch_tensor", f32_torch_tensor)
     if not isinstance(cute_tensor, Tensor):
-        raise TypeError(f"{function}: expected cute_tensor to be a Tensor, but got {shown(cute_tensor)}")
+        raise TypeError(f"{function}: expected cute_tensor to be a cute.Tensor, but got {shown(cute_tensor)}")
     require_dtype(function, dtype)
     values = f32_torch_tensor.to(_torch_type(dtype))
     if _storage(dtype) is torch.uint8:
