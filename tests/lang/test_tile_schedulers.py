@@ -125,7 +125,7 @@ def test_bad_arguments():
         PersistentTileSchedulerParams((1, 2), (1, 1, 1))
     with pytest.raises(ValueError, match=r"cluster_shape_mnk is \(1, 1, 2\); .* expected \(m, n, 1\)"):
         PersistentTileSchedulerParams((1, 2, 1), (1, 1, 2))
-    with pytest.raises(ValueError, match="swizzle_size is 0; expected at least 1"):
+    with pytest.raises(ValueError, match="swizzle_size is 0; expected an integer of at least 1"):
         PersistentTileSchedulerParams((1, 2, 1), (1, 1, 1), 0)
     with pytest.raises(TypeError, match="expected PersistentTileSchedulerParams, but got int 3"):
         StaticPersistentTileScheduler.create(3, (0, 0, 0), (1, 1, 1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from tilewright._boundary import shown
+from tilewright._core import is_integer
 from tilewright.lang import arch
 
 __all__ = ["NamedBarrier", "arrive", "arrive_and_wait", "sync"]
@@ -22,6 +24,9 @@ class NamedBarrier:
     num_threads: int
 
     def __post_init__(self) -> None:
+        for name in ("barrier_id", "num_threads"):
+            if not is_integer(getattr(self, name)):
+                raise TypeError(f"NamedBarrier: expected {name} to be an integer, but got {shown(getattr(self, name))}")
         if isinstance(self.barrier_id, int) and not 0 <= self.barrier_id < 16:
             raise ValueError(f"NamedBarrier: barrier_id is {self.barrier_id}; a block has the barriers 0 to 15")
         if isinstance(self.num_threads, int) and (self.num_threads < 32 or self.num_threads % 32):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tilewright._boundary import shown
 from tilewright._names import did_you_mean, names_of
 from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
+from tilewright.cute.tensors.tensor import as_tensor
 from tilewright.cute.text.print_tv import print_latex_tv
 from tilewright.cute.text.printing import print_latex
 from tilewright.devices import DEVICES
@@ -60,6 +62,11 @@ def get_smem_capacity_in_bytes(compute_capability: str = "sm_90") -> int:
     >>> get_smem_capacity_in_bytes("sm_80"), get_smem_capacity_in_bytes("sm_90")
     (166912, 232448)
     """
+    if not isinstance(compute_capability, str):
+        raise TypeError(
+            f"get_smem_capacity_in_bytes: expected compute_capability to be a str such as 'sm_90', but got "
+            f"{shown(compute_capability)}"
+        )
     try:
         return _SHARED_BYTES[compute_capability.removesuffix("a")]
     except KeyError:
@@ -84,7 +91,7 @@ class LayoutEnum(Enum):
     @staticmethod
     def from_tensor(tensor: Tensor) -> LayoutEnum:
         """The order of a tensor, of which modes beyond the first two do not count."""
-        leading = tensor.leading_dim
+        leading = as_tensor(tensor, "LayoutEnum.from_tensor").leading_dim
         if leading not in (0, 1):
             raise ValueError(f"LayoutEnum.from_tensor({tensor}): neither of the first two modes has stride 1")
         return LayoutEnum.COL_MAJOR if leading == 0 else LayoutEnum.ROW_MAJOR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright._boundary import integer, shown
 from tilewright._core import cuda
 from tilewright.devices import H200
 from tilewright.runtime.device import properties
@@ -16,7 +17,12 @@ class HardwareInfo:
     """
 
     def __init__(self, device_id: int = 0) -> None:
-        self.device_id = device_id
+        number = integer(device_id)
+        if number is None or number < 0:
+            raise TypeError(
+                f"HardwareInfo: expected device_id to be an integer of at least 0, but got {shown(device_id)}"
+            )
+        self.device_id = number
 
     def get_device_multiprocessor_count(self) -> int:
         """The multiprocessors of the device."""

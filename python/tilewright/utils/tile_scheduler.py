@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from tilewright._boundary import shown
-from tilewright._core import ceil_div
+from tilewright._core import ceil_div, is_integer
 from tilewright.cute.vectors.choose import where
 from tilewright.lang.carry import register_attributes
 from tilewright.lang.functions import min_
@@ -48,16 +48,26 @@ class PersistentTileSchedulerParams:
     def __post_init__(self) -> None:
         for name in ("problem_shape_ntile_mnl", "cluster_shape_mnk"):
             value = getattr(self, name)
-            if not isinstance(value, (tuple, list)) or len(value) != 3:
-                raise ValueError(f"PersistentTileSchedulerParams: {name} is {shown(value)}; expected three extents")
+            least = 1 if name == "cluster_shape_mnk" else 0  # a problem may have no tiles
+            if (
+                not isinstance(value, (tuple, list))
+                or len(value) != 3
+                or not all(_is_at_least(least, x) for x in value)
+            ):
+                raise ValueError(
+                    f"PersistentTileSchedulerParams: {name} is {shown(value)}; expected three extents of at least "
+                    f"{least}"
+                )
             object.__setattr__(self, name, tuple(value))
         if self.cluster_shape_mnk[2] != 1:
             raise ValueError(
                 f"PersistentTileSchedulerParams: cluster_shape_mnk is {self.cluster_shape_mnk}; CTAs of a cluster take "
                 "different tiles, of which there are none along K: expected (m, n, 1)"
             )
-        if self.swizzle_size < 1:
-            raise ValueError(f"PersistentTileSchedulerParams: swizzle_size is {self.swizzle_size}; expected at least 1")
+        if not _is_at_least(1, self.swizzle_size):
+            raise ValueError(
+                f"PersistentTileSchedulerParams: swizzle_size is {self.swizzle_size}; expected an integer of at least 1"
+            )
 
     @property
     def clusters_mnl(self) -> tuple[Any, Any, Any]:
@@ -82,8 +92,17 @@ class PersistentTileSchedulerParams:
 
     def get_grid_shape(self, max_active_clusters: Any) -> tuple[Any, Any, Any]:
         """The grid of a launch with so many clusters, or fewer where there are not so many tiles."""
+        if not _is_at_least(1, max_active_clusters):
+            raise ValueError(
+                f"get_grid_shape: max_active_clusters is {max_active_clusters}; expected an integer of at least 1"
+            )
         m, n, batches = self.clusters_mnl
         return (*self.cluster_shape_mnk[:2], min_(max_active_clusters, m * n * batches))
+
+
+def _is_at_least(least: int, x: Any) -> bool:
+    """Whether x is an integer, and not known to be less."""
+    return is_integer(x) and (getattr(x, "is_traced", False) or int(x) >= least)
 
 
 class StaticPersistentTileScheduler:
@@ -140,6 +159,11 @@ class StaticPersistentTileScheduler:
         params: PersistentTileSchedulerParams, max_active_clusters: Any, *, loc: object = None, ip: object = None
     ) -> tuple[Any, Any, Any]:
         """The grid: (CTAs of a cluster along M, along N, clusters), at most max_active_clusters of them."""
+        if not isinstance(params, PersistentTileSchedulerParams):
+            raise TypeError(
+                "StaticPersistentTileScheduler.get_grid_shape: expected PersistentTileSchedulerParams, but got "
+                f"{shown(params)}"
+            )
         return params.get_grid_shape(max_active_clusters)
 
     @property
