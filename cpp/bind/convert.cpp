@@ -21,12 +21,21 @@ std::string kind_of(py::handle object) {
   return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
 }
 
+std::string kind_and_text(py::handle object) {
+  if (object.is_none()) return "None";
+  std::string out = concat(kind_of(object), " ", notation(object));
+  // The elements of an array of more than one dimension stand on lines of their own, and say nothing of its kind.
+  if (out.find('\n') != std::string::npos && py::hasattr(object, "__dlpack__"))
+    return concat(Py_TYPE(object.ptr())->tp_name, ", of which from_dlpack makes a Tensor");
+  return out;
+}
+
 }  // namespace
 
 KindError::KindError(py::handle object, std::string expected)
     : object_(object),
       expected_(std::move(expected)),
-      found_(object.is_none() ? "None" : concat(kind_of(object), " ", notation(object))),
+      found_(kind_and_text(object)),
       text_(concat("expected ", expected_, ", but got ", found_)) {}
 
 void wrong_kind(py::handle object, const char* expected) { throw KindError(object, expected); }

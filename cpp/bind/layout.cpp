@@ -9,6 +9,7 @@ namespace tilewright::bind {
 namespace {
 
 py::object make_layout_any(py::handle shape, py::handle stride) {
+  if (is_tensor(shape)) wrong_kind(shape, "a shape or layouts");  // its elements are no modes
   const bool of_layouts = is_sequence(shape) && !items_of(shape).empty() && is_layout_like(items_of(shape)[0]);
   const bool iterable =
       !is_sequence(shape) && !is_layout(shape) && !PyIndex_Check(shape.ptr()) && py::isinstance<py::iterable>(shape);
@@ -103,6 +104,7 @@ void bind_layout(py::module_& m) {
       m, "make_composed_layout",
       [](InnerArg inner, CoordArg offset, LayoutArg outer, Arg, Arg) {
         return guarded("make_composed_layout", {inner.handle, offset.handle, outer.handle}, [&] {
+          if (offset.handle.is_none()) wrong_kind(offset.handle, "an integer or a nested tuple of integers");
           return ComposedLayout(to_inner(inner.handle), to_int_tuple(offset.handle), to_layout(outer.handle));
         });
       },

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tilewright import Boolean, Float16, Float32, Int32, Int64, LayoutError, Uint8, cute
+from tilewright import Boolean, Float16, Float32, Int32, Int64, LayoutError, Uint8, cute, pipeline, utils
 
 COORDINATES = cute.make_identity_tensor((2, 3))
 THREADS = cute.make_layout((2, 1))
@@ -15,6 +15,10 @@ THREADS = cute.make_layout((2, 1))
 
 def registers():
     return cute.make_rmem_tensor((2, 3), Float32)
+
+
+def imported():
+    return cute.runtime.from_dlpack(np.zeros((4, 8), np.float32))
 
 
 def pair():
@@ -247,6 +251,81 @@ def pair():
             "sym_int64: divisibility is 9223372036854775808; expected an int",
         ),
         (lambda: cute.sym_int64("8"), ValueError, "sym_int64: divisibility is '8'; expected an integer of at least 1"),
+        (
+            lambda: pair().reduce(cute.ReductionOp.ADD, 0.0, "a"),
+            TypeError,
+            "reduce: expected reduction_profile to be an integer, None or a tuple of them, but got str 'a'",
+        ),
+        (lambda: pair().reduce(cute.ReductionOp.ADD, "0", 0), TypeError, "Float32: expected a number, but got '0' of "),
+        (lambda: registers().store("123456"), TypeError, "Float32: expected a number, but got '1' of type str"),
+        (lambda: Float32("1"), TypeError, "Float32: expected a number, but got '1' of type str"),
+        (lambda: pair().reshape(THREADS), TypeError, "reshape: expected shape to be an integer or a nested tuple of i"),
+        (lambda: pair().reshape(None), TypeError, "reshape: expected shape to be an integer or a nested tuple of inte"),
+        (lambda: pair().broadcast_to("a"), TypeError, "broadcast_to: expected shape to be an integer or a nested tupl"),
+        (lambda: pair().broadcast_to((3,)), ValueError, r"broadcast_to: a vector of shape 2 does not broadcast to \(3"),
+        (lambda: cute.make_identity_tensor(THREADS), TypeError, "make_identity_tensor: expected shape to be an intege"),
+        (lambda: cute.make_identity_tensor((4, 0)), LayoutError, r"make_identity_tensor\(\(4,0\)\): Expected size in "),
+        (lambda: cute.make_layout(registers()), TypeError, "make_layout: expected shape to be a shape or layouts, but"),
+        (
+            lambda: cute.make_composed_layout(cute.make_swizzle(1, 0, 2), None, THREADS),
+            TypeError,
+            "make_composed_layout: expected offset to be an integer or a nested tuple of integers, but got None",
+        ),
+        (
+            lambda: cute.logical_divide(np.zeros((2, 3)), 2),
+            TypeError,
+            "logical_divide: expected target to be .*, but got numpy.ndarray, of which from_dlpack makes a Tensor$",
+        ),
+        (lambda: cute.size(np.zeros((2, 3))), TypeError, "size: expected x to be .* got numpy.ndarray, of which"),
+        (lambda: cute.make_ptr(Float32, -8), ValueError, "make_ptr: the address is -8; an address is at least 0"),
+        (lambda: cute.make_ptr(Uint8, True), TypeError, "make_ptr: expected value to be int | Pointer, but got bool T"),
+        (
+            lambda: cute.recast_ptr(registers().iterator, Float16),
+            TypeError,
+            "recast_ptr: expected swizzle_ to be a Swizzle, but got Float16; pass dtype=Float16",
+        ),
+        (
+            lambda: imported().mark_layout_dynamic("a"),
+            TypeError,
+            "mark_layout_dynamic: expected leading_dim to be an integer, but got str 'a'",
+        ),
+        (
+            lambda: imported().mark_compact_shape_dynamic(1.0),
+            TypeError,
+            "mark_compact_shape_dynamic: expected mode to be an integer, but got float 1.0",
+        ),
+        (
+            lambda: utils.PersistentTileSchedulerParams((4, -4, 1), (1, 1, 1)),
+            ValueError,
+            r"PersistentTileSchedulerParams: problem_shape_ntile_mnl is tuple \(4, -4, 1\); expected three extents",
+        ),
+        (lambda: utils.PersistentTileSchedulerParams((4.0, 4, 1), (1, 1, 1)), ValueError, "PersistentTileSchedulerPar"),
+        (
+            lambda: utils.PersistentTileSchedulerParams((4, 4, 1), (0, 1, 1)),
+            ValueError,
+            r"PersistentTileSchedulerParams: cluster_shape_mnk is tuple \(0, 1, 1\); expected three extents of at leas",
+        ),
+        (
+            lambda: utils.PersistentTileSchedulerParams((4, 4, 1), (1, 1, 1), 2.0),
+            ValueError,
+            "PersistentTileSchedulerParams: swizzle_size is 2.0; expected an integer of at least 1",
+        ),
+        (
+            lambda: utils.PersistentTileSchedulerParams((4, 4, 1), (1, 1, 1)).get_grid_shape(0),
+            ValueError,
+            "get_grid_shape: max_active_clusters is 0; expected an integer of at least 1",
+        ),
+        (
+            lambda: utils.StaticPersistentTileScheduler.get_grid_shape((4, 4, 1), 2),
+            TypeError,
+            "StaticPersistentTileScheduler.get_grid_shape: expected PersistentTileSchedulerParams, but got tuple",
+        ),
+        (lambda: utils.get_smem_capacity_in_bytes(90), TypeError, "get_smem_capacity_in_bytes: expected .*, but got i"),
+        (lambda: utils.HardwareInfo("a"), TypeError, "HardwareInfo: expected device_id to be .*, but got str 'a'"),
+        (lambda: utils.HardwareInfo(-1), TypeError, "HardwareInfo: expected device_id to be .*, but got int -1"),
+        (lambda: utils.LayoutEnum.from_tensor(THREADS), TypeError, "LayoutEnum.from_tensor: expected tensor to be a T"),
+        (lambda: pipeline.NamedBarrier("a", 32), TypeError, "NamedBarrier: expected barrier_id to be an integer, but "),
+        (lambda: pipeline.NamedBarrier(1, 32.0), TypeError, "NamedBarrier: expected num_threads to be an integer, but"),
         (lambda: cute.on_cpu(resident="a").__enter__(), TypeError, "on_cpu: expected resident to be an integer"),
         (lambda: cute.on_cpu(seed=None).__enter__(), TypeError, "on_cpu: expected seed to be an integer, but got None"),
         (lambda: cute.on_device(3).__enter__(), TypeError, 'on_device: expected "cpu", "cuda" or "cuda:1", but got 3'),
@@ -286,6 +365,7 @@ def test_numbers_of_numpy_are_numbers():
     assert cute.make_tensor(np.int64(3), 4)[1] == 4
     assert repr(cute.sym_int(np.int64(64), divisibility=np.int32(8))) == "SymInt(64 bits, divisibility 8)"
     assert Boolean(np.bool_(True))
+    assert "div=4" in str(imported().mark_compact_shape_dynamic(np.int64(0), divisibility=np.int64(4)).layout)
 
 
 def test_a_field_without_a_default_behind_one_with_a_default():
@@ -343,4 +423,10 @@ def test_lists_are_coordinates_and_projections_as_tuples_are():
     expected = str(cute.local_tile(a, (128, 128, 8), (1, 0, None), proj=(1, None, 1)))
     assert str(cute.local_tile(a, [128, 128, 8], [1, 0, None], proj=[1, None, 1])) == expected
     assert str(cute.inner_partition(a, (128, 8), [1])) == str(cute.inner_partition(a, (128, 8), (1,)))
+    assert cute.full([2, 3], 1, Int32).shape == cute.full(6, 1, Int32).reshape([2, 3]).shape == (2, 3)
+    assert cute.full((2, 1), 1, Int32).broadcast_to([2, 3]).shape == (2, 3)
+    assert list(cute.full((2, 3), 1, Int32).reduce(cute.ReductionOp.ADD, 0, [None, 0])) == [3, 3]
+    assert cute.find([1, [5, 2]], 2) == (1, 1)
+    assert cute.find_if([4, 1], lambda leaf, _: leaf == 1) == 1
+    assert cute.get_leaves([4, (2, [3])]) == [4, 2, 3]
     assert str(cute.outer_partition(a, (128, 8), [1])) == str(cute.outer_partition(a, (128, 8), (1,)))

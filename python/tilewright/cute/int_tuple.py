@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright._core import Layout, ScaledBasis
+from tilewright._boundary import shown
+from tilewright._core import Layout, ScaledBasis, is_int_tuple, is_integer
 from tilewright.numeric import Numeric
 
 if TYPE_CHECKING:
@@ -43,6 +44,31 @@ def text(x: Any) -> str:
     if isinstance(x, (tuple, list)):
         return "(" + ",".join(text(child) for child in x) + ")"
     return "_" if x is None else str(x)
+
+
+def require_coord(function: str, argument: str, x: Any, expected: str = "an integer, None") -> Any:
+    """A coordinate, its lists as tuples; TypeError for another kind."""
+    if isinstance(x, (tuple, list)):
+        try:
+            return tuple(require_coord(function, argument, part) for part in x)
+        except TypeError:
+            pass
+    elif x is None or is_integer(x):
+        return x
+    raise TypeError(f"{function}: expected {argument} to be {expected} or a tuple of them, but got {shown(x)}")
+
+
+def require_shape(function: str, x: Any) -> Any:
+    """A shape, its lists as tuples; TypeError for another kind."""
+    if not is_int_tuple(x) or isinstance(x, str):
+        raise TypeError(
+            f"{function}: expected shape to be an integer or a nested tuple of integers, but got {shown(x)}"
+        )
+    return as_tuples(x)
+
+
+def as_tuples(x: Any) -> Any:
+    return tuple(map(as_tuples, x)) if isinstance(x, (tuple, list)) else x
 
 
 def tuple_cat(*tuples: object) -> tuple[Any, ...]:
@@ -139,7 +165,7 @@ def find_if(
 
 
 def _paths(t: Any, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Any]]:
-    if not isinstance(t, tuple):
+    if not isinstance(t, (tuple, list)):
         return [(path or (0,), t)]
     return [found for i, child in enumerate(t) for found in _paths(child, (*path, i))]
 

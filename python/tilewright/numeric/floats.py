@@ -80,7 +80,7 @@ class Float(Numeric):
     @classmethod
     def _pattern(cls, value: Any) -> int:
         """The bit pattern nearest to a number, ties to even."""
-        number = _as_float(value, cls)
+        number = as_float(value, cls)
         negative = math.copysign(1.0, number) < 0
         magnitude = abs(number)
         if math.isnan(number):
@@ -182,7 +182,7 @@ class Float8E8M0FNU(Float, name="f8E8M0FNU", exponent=8, mantissa=0, dlpack=14, 
 
     @classmethod
     def _pattern(cls, value: Any) -> int:
-        number = _as_float(value, cls)
+        number = as_float(value, cls)
         if math.isnan(number):
             return 255
         if number <= 0:
@@ -193,9 +193,11 @@ class Float8E8M0FNU(Float, name="f8E8M0FNU", exponent=8, mantissa=0, dlpack=14, 
         return min(max(exponent - (fraction < 0.75) + 127, 0), 254)
 
 
-def _as_float(value: Any, dtype: type[Float]) -> float:
+def as_float(value: Any, dtype: type[Numeric]) -> float:
     """A Python float that rounds to the same number of the type as the value does."""
-    if isinstance(value, int) and dtype.mantissa < 52 and value.bit_length() > 53:
+    if isinstance(value, (str, bytes)):  # float would read them
+        raise TypeError(f"{dtype}: expected a number, but got {value!r} of type {type(value).__name__}")
+    if isinstance(value, int) and getattr(dtype, "mantissa", 52) < 52 and value.bit_length() > 53:
         # Keep 53 bits and let the last one say whether anything was cut off: then rounding again can't go wrong.
         cut = value.bit_length() - 53
         sign, magnitude = (-1, -value) if value < 0 else (1, value)
@@ -205,7 +207,7 @@ def _as_float(value: Any, dtype: type[Float]) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last is torch's
         raise TypeError(f"{dtype}: expected a number, but got {value!r} of type {type(value).__name__}") from None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.numeric import traced
 from tilewright.numeric.base import BITWISE, Numeric
-from tilewright.numeric.floats import Float, Float32, Float64
+from tilewright.numeric.floats import Float, Float32, Float64, as_float
 from tilewright.numeric.traced import Symbol
 
 if TYPE_CHECKING:
@@ -58,16 +58,20 @@ class Integer(Numeric):
 
     @classmethod
     def _made(cls, value: Any) -> int:
-        if not hasattr(value, "__index__"):
-            if not hasattr(value, "__float__"):
-                raise TypeError(f"{cls}: expected a number, but got {value!r} of type {type(value).__name__}")
-            number = float(value)
-            if number != number:
-                raise ValueError(f"{cls}(NaN): an integer type has no NaN")
-            if math.isinf(number):
-                raise OverflowError(f"{cls}({number}): an integer type has no infinity")
-            value = int(number)
-        return cls._decode(int(value.__index__()) & (1 << cls.width) - 1)
+        try:
+            bits = operator.index(value)
+        except TypeError:  # floats; torch's have the method and refuse
+            bits = int(cls._finite(value))
+        return cls._decode(bits & (1 << cls.width) - 1)
+
+    @classmethod
+    def _finite(cls, value: Any) -> float:
+        number = as_float(value, cls)
+        if number != number:
+            raise ValueError(f"{cls}(NaN): an integer type has no NaN")
+        if math.isinf(number):
+            raise OverflowError(f"{cls}({number}): an integer type has no infinity")
+        return number
 
     @classmethod
     def _converted(cls, source: Numeric) -> Any:

@@ -238,8 +238,9 @@ def make_ptr(
 ) -> Pointer:
     """A pointer to an address in bytes, or to that of a pointer; at the prompt its memory has no known owner.
 
-    Its elements can be accessed in kernels only. Raises ValueError where the address lacks the assumed alignment
-    (bytes; the element's size by default). Source: CuTeDSL `cute.make_ptr`.
+    Its elements can be accessed in kernels only. Raises TypeError for what is no address, ValueError for one below 0
+    and for one that lacks the assumed alignment (bytes; the element's size by default).
+    Source: CuTeDSL `cute.make_ptr`.
 
     >>> from tilewright import AddressSpace, Float16, cute
     >>> print(cute.make_ptr(Float16, 0x1000, AddressSpace.gmem, assumed_align=16))
@@ -252,7 +253,11 @@ def make_ptr(
         value = value.toint()
     if is_tracing():
         return _address_pointer(dtype, value, mem_space, alignment)  # type: ignore[no-any-return]
+    if isinstance(value, bool):
+        raise TypeError(f"make_ptr: expected value to be int | Pointer, but got {shown(value)}")
     address = operator.index(value)
+    if address < 0:
+        raise ValueError(f"make_ptr: the address is {address}; an address is at least 0")
     if address % alignment:
         raise ValueError(f"make_ptr: the address 0x{address:016x} is not a multiple of the alignment {alignment}")
     return Pointer(dtype, address, mem_space, alignment)
@@ -279,6 +284,8 @@ def recast_ptr(
     """
     if not isinstance(ptr, Pointer):
         raise TypeError(f"recast_ptr: expected ptr to be a Pointer, but got {shown(ptr)}; tensor.iterator is one")
+    if isinstance(swizzle_, type) and dtype is None:
+        raise TypeError(f"recast_ptr: expected swizzle_ to be a Swizzle, but got {swizzle_!r}; pass dtype={swizzle_!r}")
     if dtype is None:
         if swizzle_ is None:
             return ptr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._boundary import integer, shown
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
 from tilewright.cute.tensors.pointer import Pointer, recast_ptr
@@ -141,6 +142,10 @@ class RuntimeTensor(Tensor):
     def _leading_dim(self, leading_dim: int | None) -> int | None:
         shape, stride = self.shape, self.stride
         if leading_dim is not None:
+            if integer(leading_dim) is None:
+                raise TypeError(
+                    f"mark_layout_dynamic: expected leading_dim to be an integer, but got {shown(leading_dim)}"
+                )
             if not -len(stride) <= leading_dim < len(stride):
                 raise LayoutError(
                     f"mark_layout_dynamic: leading_dim {leading_dim} is out of range for {self}, "
@@ -184,9 +189,12 @@ class RuntimeTensor(Tensor):
         name = "mark_compact_shape_dynamic"
         self._require_32_bits(name)
         shape, stride, rank = self.shape, self.stride, len(self.shape)
+        if integer(mode) is None:
+            raise TypeError(f"{name}: expected mode to be an integer, but got {shown(mode)}")
         if not 0 <= mode < rank:
             raise LayoutError(f"{name}: mode {mode} is out of range [0, {rank}) of {self}")
-        if not isinstance(divisibility, int) or divisibility < 1 or shape[mode] % divisibility:
+        divisor = integer(divisibility) or 0
+        if divisor < 1 or shape[mode] % divisor:
             raise LayoutError(
                 f"{name}: the extent {int(shape[mode])} of mode {mode} of {self} is not divisible by {divisibility}; "
                 "pass a divisibility that it has"
@@ -194,7 +202,7 @@ class RuntimeTensor(Tensor):
         self._require_extents(name, (mode,))
         order = self._compact_order(name, stride_order)
         extents = list(shape)
-        extents[mode] = Int32._make(int(shape[mode]), divisibility)
+        extents[mode] = Int32._make(int(shape[mode]), divisor)
         strides: list[Any] = [0] * rank
         # Of the dimensions inside: elements, a divisor of them, whether it counts as unknown.
         size, known, dynamic = 1, 1, False

@@ -12,6 +12,7 @@ from tilewright import _core
 from tilewright._boundary import integer, shown
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.cute.layout_error import renamed
 from tilewright.cute.tensors.coordinate import Coordinate, index_error
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer, recast_ptr
 from tilewright.cute.vectors.tensor_ssa import TensorSSA, size_of
@@ -436,7 +437,12 @@ def make_identity_tensor(shape: Shape, *, loc: object = None, ip: object = None)
     >>> print(tensor, tensor[9])
     tensor<(0,0) o (8,4):(1@0,1@1)> (1, 1)
     """
-    layout = _core.make_identity_layout(shape)
+    try:
+        layout = _core.make_identity_layout(shape)
+    except LayoutError as error:
+        raise renamed(error, "make_identity_tensor") from None
+    except TypeError as error:
+        raise TypeError(str(error).replace("make_identity_layout", "make_identity_tensor", 1)) from None
     zeros = _zeros(layout.shape)
     return Tensor(Coordinate(zeros) if isinstance(zeros, tuple) else zeros, layout)
 

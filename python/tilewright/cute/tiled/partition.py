@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._boundary import shown
 from tilewright._core import LayoutError
-from tilewright.cute.int_tuple import text, transform_leaf
+from tilewright.cute.int_tuple import require_coord, text, transform_leaf
 from tilewright.cute.layout_error import renamed
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
@@ -71,18 +71,6 @@ def _divided(function: str, tensor: Tensor, tiler: Any) -> Any:
         raise TypeError(str(error).replace("zipped_divide", function, 1)) from None
 
 
-def _require_coord(function: str, argument: str, x: Any, expected: str = "an integer, None") -> Any:
-    """The coordinate, a list as a tuple; TypeError for another kind."""
-    if isinstance(x, (tuple, list)):
-        try:
-            return tuple(_require_coord(function, argument, part) for part in x)
-        except TypeError:
-            pass
-    elif x is None or _core.is_integer(x):
-        return x
-    raise TypeError(f"{function}: expected {argument} to be {expected} or a tuple of them, but got {shown(x)}")
-
-
 def _all_modes(shape: Any) -> Any:
     rank = _core.rank(shape)
     return None if rank == 1 else (None,) * rank
@@ -90,7 +78,7 @@ def _all_modes(shape: Any) -> Any:
 
 def _pad(function: str, coord: Any, shape: Any) -> Any:
     """A tuple coordinate with None for the modes it leaves out; an integer is a 1-D coordinate and stays one."""
-    coord = _require_coord(function, "coord", coord)
+    coord = require_coord(function, "coord", coord)
     if not isinstance(coord, tuple):
         return coord
     rank = _core.rank(shape)
@@ -109,7 +97,7 @@ def _pad(function: str, coord: Any, shape: Any) -> Any:
 
 def _project(function: str, argument: str, x: Any, proj: Any, more: int = 0) -> Any:
     """The modes of a tuple where proj is not None, and up to `more` behind those that proj speaks of."""
-    proj = _require_coord(function, "proj", proj, "None, an integer")
+    proj = require_coord(function, "proj", proj, "None, an integer")
     if not isinstance(proj, tuple):
         return x
     x = tuple(x) if isinstance(x, list) else x
@@ -133,7 +121,7 @@ def local_tile(
     >>> print(cute.local_tile(a, (128, 128, 8), (1, 0, None), proj=(1, None, 1)))
     tensor<(128,0) o (128,8,8):(1@0,1@1,8@1)>
     """
-    whole, coord = as_tensor(tensor, "local_tile"), _require_coord("local_tile", "coord", coord)
+    whole, coord = as_tensor(tensor, "local_tile"), require_coord("local_tile", "coord", coord)
     tiler = _project("local_tile", "tiler", tiler, proj)
     untiled = max(0, _core.rank(whole.layout) - len(tiler)) if isinstance(tiler, tuple) else 0
     coord = _project("local_tile", "coord", coord, proj, untiled)
@@ -165,7 +153,7 @@ def local_partition(
     if not _core.is_integer(index):
         raise TypeError(f"local_partition: expected index to be an integer, but got {shown(index)}")
     tensor = as_tensor(target, "local_partition", "target")
-    proj = _require_coord("local_partition", "proj", proj, "None, an integer")
+    proj = require_coord("local_partition", "proj", proj, "None, an integer")
     try:
         tiler = _core.dice(tiler, proj)
     except LayoutError:

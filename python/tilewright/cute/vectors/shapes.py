@@ -53,7 +53,9 @@ def indices_from(source: Any, target: Any, *, pad_left: bool) -> Sequence[int] |
     try:
         strides = _strides(source, target, 1, pad_left)
     except ValueError:
-        raise ValueError(f"a vector of shape {text(source)} does not broadcast to {text(target)}") from None
+        raise ValueError(
+            f"broadcast_to: a vector of shape {text(source)} does not broadcast to {text(target)}"
+        ) from None
     offsets = _core.make_layout(target, stride=strides[0]).offsets()
     return offsets.tolist()  # type: ignore[no-any-return]
 

@@ -10,10 +10,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import _core
-from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
-from tilewright.cute.int_tuple import text
+from tilewright.cute.int_tuple import require_coord, require_shape, text
 from tilewright.cute.tensors.coordinate import index_error
 from tilewright.cute.vectors.operators import Operators
 from tilewright.cute.vectors.shapes import broadcast_shape, groups_of, indices_from, kept_shape
@@ -240,6 +239,7 @@ class TensorSSA(Operators):
         >>> print(cute.full((2, 6), 1, Float32).reshape((3, 4)))
         tensor_value<vector<12xf32> o (3, 4)>
         """
+        shape = require_shape("reshape", shape)
         if size_of(shape, "reshape") != len(self):
             raise ValueError(
                 f"reshape({self}, {text(shape)}): the shape has {size_of(shape)} elements, not {len(self)}"
@@ -255,7 +255,7 @@ class TensorSSA(Operators):
         >>> print(cute.full((2, 1), 1, Float32).broadcast_to((2, 3)))
         tensor_value<vector<6xf32> o (2, 3)>
         """
-        return self._repeated(shape, pad_left=False)
+        return self._repeated(require_shape("broadcast_to", shape), pad_left=False)
 
     def _repeated(self, shape: Any, *, pad_left: bool) -> TensorSSA:
         indices = indices_from(self.shape, shape, pad_left=pad_left)
@@ -352,8 +352,9 @@ class TensorSSA(Operators):
         """
         if not isinstance(op, ReductionOp):
             raise TypeError(f"reduce: expected op to be a cute.ReductionOp, but got {op!r}")
-        groups, count = groups_of(self.shape, reduction_profile)
-        shape = kept_shape(self.shape, reduction_profile)
+        profile = require_coord("reduce", "reduction_profile", reduction_profile)
+        groups, count = groups_of(self.shape, profile)
+        shape = kept_shape(self.shape, profile)
         init = self.dtype(init_val)
         if self.is_traced or init.is_traced:
             start = TensorSSA(init._value, 1, self.dtype) if init.is_traced else full(1, init, self.dtype)
@@ -389,8 +390,7 @@ def full(
     [1.5, 1.5, 1.5, 1.5]
     """
     require_dtype("full", dtype)
-    if not _core.is_int_tuple(shape):
-        raise TypeError(f"full: expected shape to be an integer or a nested tuple of integers, but got {shown(shape)}")
+    shape = require_shape("full", shape)
     number = dtype(fill_value)
     size = size_of(shape, "full")
     if min(_core.flatten_to_tuple(shape), default=1) < 1:
