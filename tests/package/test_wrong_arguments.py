@@ -97,6 +97,16 @@ def pair():
         ),
         (lambda: cute.local_tile(COORDINATES, (2, 3), "(0,0)"), TypeError, r"local_tile: .* got str '\(0,0\)'"),
         (
+            lambda: cute.local_tile(COORDINATES, (2, 3), 1 << 63),
+            LayoutError,
+            "local_tile: the coordinate 9223372036854775808: the integer 9223372036854775808 does not fit into 64 bits",
+        ),
+        (
+            lambda: cute.local_tile(COORDINATES, (2, 3), np.arange(4)),
+            TypeError,
+            "local_tile: expected coord to be an in",
+        ),
+        (
             lambda: cute.inner_partition(COORDINATES, (2, 3), (0, True)),
             TypeError,
             r"inner_partition: expected coord .* got tuple \(0, True\)",

@@ -53,13 +53,24 @@ def outer_partition(
 def _tile_at(function: str, tensor: Tensor, tiler: Any, coord: Any) -> Tensor:
     tiled = _divided(function, tensor, tiler)
     tile, rest = tiled.shape
-    return tiled[_all_modes(tile), _pad(function, coord, rest)]  # type: ignore[no-any-return]
+    return _sliced(function, tiled, coord, (_all_modes(tile), _pad(function, coord, rest)))
 
 
 def _elements_at(function: str, tensor: Tensor, tiler: Any, coord: Any) -> Tensor:
     tiled = _divided(function, tensor, tiler)
     tile, rest = tiled.shape
-    return tiled[_pad(function, coord, tile), _all_modes(rest)]  # type: ignore[no-any-return]
+    return _sliced(function, tiled, coord, (_pad(function, coord, tile), _all_modes(rest)))
+
+
+def _sliced(function: str, tiled: Tensor, coord: Any, index: Any) -> Tensor:
+    try:
+        return tiled[index]  # type: ignore[no-any-return]
+    except LayoutError as error:
+        raise LayoutError(f"{function}: the coordinate {text(coord)}: {str(error).partition(']: ')[2]}") from None
+    except TypeError:  # what claims to be an integer, as an array does
+        raise TypeError(
+            f"{function}: expected coord to be an integer, None or a tuple of them, but got {shown(coord)}"
+        ) from None
 
 
 def _divided(function: str, tensor: Tensor, tiler: Any) -> Any:
