@@ -416,13 +416,15 @@ IntTuple compact_order(TupleView shape, TupleView order) {
   };
   SmallVector<Entry, 8> entries;
   int64_t largest = 0;
+  // Basis elements have no order among each other: like dynamic entries, they come last, from left to right.
+  const auto is_known = [](const Node& leaf) { return leaf.is_static() && !leaf.has_basis(); };
   for_each_leaf(order, [&](const Node& leaf) {
-    if (leaf.is_static()) largest = std::max(largest, leaf.value);
+    if (is_known(leaf)) largest = std::max(largest, leaf.value);
   });
   auto collect = [&](auto&& self, TupleView part, TupleView entry) -> void {
     if (entry.is_leaf()) {
-      const bool known = entry->is_static();
-      entries.push_back({known ? entry->value : largest + 1 + static_cast<int64_t>(entries.size()), product(part)});
+      entries.push_back(
+          {is_known(*entry) ? entry->value : largest + 1 + static_cast<int64_t>(entries.size()), product(part)});
       return;
     }
     for (int64_t i = 0; i < entry.rank(); ++i) self(self, part.mode(i), entry.mode(i));

@@ -428,3 +428,24 @@ def test_every_public_name_exists_and_has_a_docstring():
     assert set(cute.__all__) <= set(dir(cute))
     with pytest.raises(AttributeError, match=r"^module 'tilewright.cute' has no attribute 'nonsense'$"):
         cute.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("like", "expected"),
+    [
+        (cute.make_identity_layout((2, 3)), "(2,3):(1,2)"),
+        (cute.make_identity_layout(((2, 4), 3)), "((2,4),3):((1,2),8)"),
+        (cute.make_layout((3, 2), stride=(2 * cute.E(1), cute.E(0))), "(3,2):(1,3)"),
+        (cute.make_layout((3, 2), stride=(cute.E(0), 0)), "(3,2):(1,0)"),
+    ],
+)
+def test_registers_like_coordinates_do_not_overlap(like, expected):
+    """Basis elements have no order: modes lie from left to right, each element in a register of its own."""
+    assert str(cute.make_layout_like(like)) == expected
+    registers = cute.make_rmem_tensor_like(like, Float32)
+    assert str(registers.layout) == expected
+    if "0" not in expected.split(":")[1]:
+        assert cute.is_injective(registers.layout)
+        fragment = cute.make_fragment_like(like, Float32)
+        assert cute.is_injective(fragment.layout)
+        assert cute.size(fragment) == cute.cosize(fragment.layout)
