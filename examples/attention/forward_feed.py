@@ -80,7 +80,8 @@ def schedule(tiles, problem, plan, tickets, ctas):
     tiles.hand_on(state, NO_TILE, problem)
     # The last CTA to come here leaves the tickets as they were.
     if cute.arch.lane_idx() == 0:
-        if cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1), sem="acq_rel", scope="gpu") == ctas - 1:
+        done = cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1), sem="acq_rel", scope="gpu")
+        if done == ctas - 1:
             cute.arch.atomic_exch(tickets.iterator, cutlass.Int32(0))
             cute.arch.atomic_exch(tickets.iterator + 1, cutlass.Int32(0))
 
