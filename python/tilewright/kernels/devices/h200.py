@@ -67,8 +67,8 @@ PROMOTION = {
     "short": 8,  # steps along K, of which promoting after each one costs little
 }
 
-# In how many parts of K cuBLAS multiplies: fitted to the errors of its results, 36,451 of fp32 and 525 of fp64, of
-# random sizes, 2026-11-29. Ours would have more than 1.1 of the error by these rules in 6 and 4 % of them.
+# In how many parts of K cuBLAS multiplies (benchmarks/cublas_parts.py): fitted to the errors of its results, 36,451 of
+# fp32 and 525 of fp64, of random sizes, 2026-11-29. So many parts would leave more than 1.1 of its error in 9 and 5 %.
 CUBLAS_PARTS = {
     "tile": 128,  # rows and columns
     "round": 264,  # tiles
