@@ -411,6 +411,8 @@ def make_tensor(
 ) -> Tensor:
     """The tensor iterator o layout; a shape in place of a layout means its compact column-major layout.
 
+        make_tensor(iterator, layout)[c] = *(iterator + layout(c))
+
     The iterator is a Pointer, an integer (tensor[c] = iterator + layout(c)) or a coordinate. Raises TypeError for
     another one and for what is no layout, LayoutError for a shape whose extents are not positive integers.
     Source: CuTe C++ `make_tensor`.
@@ -455,6 +457,8 @@ def recast_tensor(
     src: SupportsDLPack, dtype: type[Numeric], swizzle_: Swizzle | None = None, *, loc: object = None, ip: object = None
 ) -> Tensor:
     """The same memory seen as another element type, its layout recast from old to new bits.
+
+        recast_tensor(t, T).layout = recast_layout(T.bits, old bits, t.layout)
 
     Raises LayoutError where the layout cannot be recast. Source: CuTe C++ `cute::recast`.
 

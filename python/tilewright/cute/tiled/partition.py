@@ -123,6 +123,8 @@ def local_tile(
 ) -> Tensor:
     """The tile of a block: the modes of the tile, then the modes of the grid where coord has None.
 
+        local_tile(t, tiler, coord)[x.., g..] = zipped_divide(t, tiler)[(x..), coord with g for None]
+
     proj keeps the modes of tiler and coord where it is not None, so that one (M,N,K) tiler serves three matrices. A
     coordinate may go on behind them, along the modes that the tiler leaves whole, such as a batch.
     Raises LayoutError where the tiler does not divide the tensor. Source: CuTe C++ `local_tile`.
@@ -149,6 +151,8 @@ def local_partition(
     ip: object = None,
 ) -> Tensor:
     """The elements of one thread: outer_partition at the coordinate where the thread layout `tiler` is index.
+
+        local_partition(t, tiler, index)[g] = zipped_divide(t, tiler.shape)[x, g]   where tiler(x) = index
 
     proj keeps the modes of the thread layout where it is not None. Raises TypeError where `tiler` is no Layout of
     threads or index no integer, LayoutError where `tiler` has more modes than the tensor, where it maps to coordinates,
