@@ -177,8 +177,39 @@ SM90_TEXT = re.compile(
 )
 
 
+PROMOTED = re.compile(r"sums are added to totals every (?:(?P<steps>\d+) steps|step) along K")
+
+
 def remade(chosen: Any, text: str) -> Any:
-    """The plan of gemm_sm90 that has this text, for the problem of one that is chosen today; None if there is none."""
+    """The plan that has this text, for the problem of one that is chosen today; None if there is none."""
+    return _by_sm90(chosen, text) or _promoted(chosen, text)
+
+
+def _promoted(chosen: Any, text: str) -> Any:
+    """One that is chosen from, with its sums promoted as often as the text says, and as many stages as leaves room."""
+    found = PROMOTED.search(text)
+    promote = int(found["steps"] or 1) if found else 0
+    for plan in (chosen, *(x.plan for x in chosen.why())) if hasattr(chosen, "why") else (chosen,):
+        for one in _staged(plan):
+            try:
+                changed = one.replace(promote=promote)
+            except (TypeError, ValueError):  # a plan of several kernels, or one that cannot promote
+                continue
+            if str(changed) == text:
+                return changed
+    return None
+
+
+def _staged(plan: Any) -> Iterator[Any]:
+    from tilewright.kernels.gemm.simt.build import GemmSimt, restaged
+
+    yield plan
+    if isinstance(plan, GemmSimt):
+        yield from (restaged(plan, stages) for stages in range(2, 7) if stages != plan.stages)
+
+
+def _by_sm90(chosen: Any, text: str) -> Any:
+    """A plan of gemm_sm90 with this text."""
     from tilewright.devices import H200
     from tilewright.kernels.gemm.sm90.build import GemmSm90
     from tilewright.kernels.gemm.sm90.choose import Config, plan_of

@@ -128,8 +128,8 @@ def test_nothing_is_spilled(depth, registers):
     [
         ("stages.consumer_wait(state)", "pass", {"race", "not landed", "uninitialized"}),
         ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
-        ('sem="acq_rel"', 'sem="acquire"', {"missing fence", "race"}),
-        ('sem="acq_rel"', 'sem="release"', {"missing fence", "race"}),
+        ('1, sem="acq_rel"', '1, sem="acquire"', {"missing fence", "race"}),
+        ('1, sem="acq_rel"', '1, sem="release"', {"missing fence", "race"}),
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):

@@ -79,7 +79,7 @@ CUBLAS_PARTS = {
     # few rows or columns, and their scale where both operands lie along K, times as many parts where B lies along N;
     # with more tiles: terms of a part where A lies along M, and where B lies along N, and the most parts
     "float32": (320, 528, 0.43, 0.55, 0.35, 2.0, 15, 0.784, 3.5, (3150, 700), 4.5),
-    "float64": (700, 160, 1.32, 0.35, 0.4, 3.0, 0, 0.0, 1.0, (1, 1), 1.0),
+    "float64": (700, 160, 1.32, 0.35, 0.4, 3.0, 0, 0.0, 1.0, (1, 1), 1.0),  # in the same order
     "tolerated": 1.15,  # times as many terms leave an error that is larger by a fourteenth
 }
 

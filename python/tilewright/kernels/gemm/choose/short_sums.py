@@ -88,7 +88,7 @@ def parts_of_cublas(problem: GemmProblem, facts: DeviceFacts) -> float:
     elif tiles > rule.most_tiles:
         ways = [p.k / terms for terms, x in zip(rule.terms_of_many, across, strict=True) if x]
         shared = min(max(ways, default=1), rule.most_of_many)
-        parts = 2.0 if is_full and all(across) and min(ways) > 1 else 1.0 if is_full else shared
+        parts = 1.0 + (all(across) and min(ways) > 1) if is_full else shared
     elif is_full:
         parts = p.k / numbers.terms_of_full
     else:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["GemmSimt", "choose", "considered", "given", "plan_of_tile", "promoted", "variants"]
+__all__ = ["GemmSimt", "choose", "considered", "given", "plan_of_tile", "promoted", "restaged", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
@@ -121,13 +121,13 @@ def promoted(plan: GemmSimt, facts: DeviceFacts, whole: GemmProblem | None = Non
         return found
     is_single = any(found.copy_layout(name)[1] == 1 for name in "ab")
     for stages in range(min(found.stages, 2) if is_single else found.stages, 1, -1):
-        smaller = _restaged(found, stages)
+        smaller = restaged(found, stages)
         if (smaller.shared_bytes + RESERVED) * plan.ctas_per_sm <= facts.shared_bytes + RESERVED:
             return smaller
     return plan
 
 
-def _restaged(plan: GemmSimt, stages: int) -> GemmSimt:
+def restaged(plan: GemmSimt, stages: int) -> GemmSimt:
     """The plan with another number of stages in shared memory."""
 
     def images(layout: Any) -> Any:
