@@ -21,6 +21,7 @@ from tilewright.numeric import Float32, Float64
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.numeric import Numeric
 
 __all__ = ["CublasParts", "has_short_sums", "longest_sum", "parts_of_cublas", "sums_beside", "terms_allowed"]
 
@@ -69,7 +70,7 @@ def parts_of_cublas(problem: GemmProblem, facts: DeviceFacts) -> float:
     [24.3, 9.1, 3.3, 1.0]
     """
     p, numbers = problem, CublasParts.of(facts)
-    rules = {Float32: numbers.float32, Float64: numbers.float64}
+    rules: dict[type[Numeric], PartsRule] = {Float32: numbers.float32, Float64: numbers.float64}
     rule = rules.get(p.a_type) if p.b_type is p.a_type is p.acc_type is p.c_type else None
     tiles = -(-p.m // numbers.tile) * -(-p.n // numbers.tile)
     if rule is None or p.batch or tiles == 0:

@@ -21,6 +21,7 @@ from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_parts, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
+from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.cost import tile_cost
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.simt.plan import GemmSimt
@@ -153,7 +154,7 @@ def _equal(
 
 def _shorter(parts: GemmProblem, alignments: Alignments, whole: GemmProblem, facts: DeviceFacts) -> GemmPlan | None:
     """The fastest plan of gemm_simt whose sums are as short as the whole's are to be; None without one."""
-    found = (as_of(plan, whole, facts) for run in considered(SIMT, parts, alignments, facts) for plan, _ in run)
+    found = (promoted(plan, facts, whole) for run in considered(SIMT, parts, alignments, facts) for plan, _ in run)
     return next((plan for plan in found if has_short_sums(plan, whole, facts)), None)
 
 
