@@ -9,7 +9,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, TypeGuard
 
 from tilewright._registry import Lazy
-from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import Rule, as_of, ask, orientations
 from tilewright.kernels.gemm.choose.estimate import Waves
 from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
@@ -154,8 +153,12 @@ def _equal(
 
 def _shorter(parts: GemmProblem, alignments: Alignments, whole: GemmProblem, facts: DeviceFacts) -> GemmPlan | None:
     """The fastest plan of gemm_simt whose sums are as short as the whole's are to be; None without one."""
-    found = (promoted(plan, facts, whole) for run in considered(SIMT, parts, alignments, facts) for plan, _ in run)
-    return next((plan for plan in found if has_short_sums(plan, whole, facts)), None)
+    view, aligned, swapped = next(orientations(parts, alignments))
+    for plan, _ in SIMT.considered(view, aligned, facts):
+        short = promoted(plan.replace(swapped=swapped), facts, whole)
+        if has_short_sums(short, whole, facts):
+            return short
+    return None
 
 
 def _by_mma_sync(search: Search) -> Iterator[Found]:

@@ -213,7 +213,8 @@ def weighed(
     choices = [x for tile in tiles for x in _choices(problem, tile, facts)]
     if not may_be_loose:
         choices = [x for x in choices if x.stream_k_ctas == 0]
-    exact = [x for x in choices if _has_short_sums(problem, x, facts)] or choices
+    allowed = terms_allowed(problem, facts)
+    exact = [x for x in choices if _has_short_sums(problem, x, allowed, facts)] or choices
     return [(x, choice_cost(problem, x, facts, straight)) for x in exact]
 
 
@@ -225,12 +226,13 @@ def _own_tiles(problem: GemmProblem, facts: DeviceFacts, padded: tuple[bool, boo
     return [*(x for x in tiles if x.sliced_k < SimtTiles.of(facts).loose[0].sliced_k), *loose]
 
 
-def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) -> bool:
+def _has_short_sums(problem: GemmProblem, choice: Choice, allowed: float, facts: DeviceFacts) -> bool:
+    """Whether the sums of a choice have no more terms than are allowed, or can be promoted."""
     tile, stream_k_ctas = choice
     bm, bn = tile.extents(width_of(problem))
     count = _tiles(problem, tile)
     terms = min(problem.k, problem.k * count / stream_k_ctas) if count < 2 * stream_k_ctas else problem.k
     sums = bm * bn * tile.sliced_k // tile.threads
     beside = sum(x for x in (tile.sliced_k, -(-problem.k // max(int(terms), 1))) if x > 1)
-    is_short = terms / tile.sliced_k + beside <= terms_allowed(problem, facts)
+    is_short = terms / tile.sliced_k + beside <= allowed
     return is_short or can_promote(problem, sums, tile.threads * tile.ctas, facts)
