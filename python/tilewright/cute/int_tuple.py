@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._boundary import shown
 from tilewright._core import Layout, ScaledBasis, is_int_tuple, is_integer
-from tilewright.numeric import Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,11 +193,10 @@ def static(value: object) -> Any:
 
 
 def _static_leaf(leaf: Any) -> Any:
-    if not isinstance(leaf, Numeric):
-        return leaf
-    if leaf.is_traced:
+    value = getattr(leaf, "_value", leaf)  # the number of a Numeric, whose module needs this one
+    if value is not leaf and leaf.is_traced:
         raise TypeError(
             f"static: the value of the {type(leaf).__name__} is known only at run time; pass the number as "
             "cutlass.Constexpr"
         )
-    return leaf._value
+    return value
