@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tilewright import _core
 from tilewright._boundary import shown
+from tilewright._core import is_integer
 from tilewright._notebook import drawn
 
 __all__ = ["FastDivmodDivisor", "Ratio", "fast_divmod_create_divisor"]
@@ -90,7 +90,7 @@ class FastDivmodDivisor:
     __slots__ = ("divisor",)
 
     def __init__(self, divisor: int) -> None:
-        if not _core.is_integer(divisor):
+        if not is_integer(divisor):
             raise TypeError(f"fast_divmod_create_divisor: expected divisor to be an integer, but got {shown(divisor)}")
         if not getattr(divisor, "is_traced", False) and int(divisor) < 1:
             raise ValueError(f"fast_divmod_create_divisor({divisor}): the divisor must be positive")
