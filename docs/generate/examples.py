@@ -17,14 +17,15 @@ __all__ = ["picture"]
 PARSER = doctest.DocTestParser()
 DRAWN = (
     cute.Layout, cute.ComposedLayout, cute.Swizzle, cute.TiledCopy, cute.TiledMma, cute.ThrCopy, cute.ThrMma,
-    cute.CopyAtom, cute.MmaAtom, tilewright.analysis.Analysis,
+    cute.CopyAtom, cute.MmaAtom, cute.Tensor, tilewright.analysis.Analysis,
 )  # fmt: skip
 
 
 def picture(name: str, docstring: str | None) -> str | None:
     """The SVG of the first of a docstring's examples that can be drawn: a call of the operation, or a result.
 
-    Where there is none, of what the examples make and use, such as the tiled copy that `copy_tiled` executes.
+    Where there is none, of what the examples make and use, such as the tiled copy that `copy_tiled` executes, or of the
+    first layout that the function is asked about.
     """
     names: dict[str, Any] = {
         "tilewright": tilewright,
@@ -40,7 +41,7 @@ def picture(name: str, docstring: str | None) -> str | None:
                 drawn = _of_calls(name, statement, names) or _of_result(statement, names)
                 if drawn is not None:
                     return drawn
-    return next(filter(None, map(_drawn, reversed(names.values()))), None)
+    return next(filter(None, map(_drawn, reversed(names.values()))), None) or _of_operands(name, docstring, names)
 
 
 def _of_calls(name: str, statement: ast.stmt, names: dict[str, Any]) -> str | None:
@@ -53,6 +54,21 @@ def _of_calls(name: str, statement: ast.stmt, names: dict[str, Any]) -> str | No
             keywords = {x.arg: eval(ast.unparse(x.value), names) for x in call.keywords if x.arg}
             with contextlib.suppress(TypeError, ValueError):
                 return cute.show(name, *values, **keywords).svg()
+    return None
+
+
+def _of_operands(name: str, docstring: str, names: dict[str, Any]) -> str | None:
+    """Of the first layout, also one as text, that the examples hand to the function."""
+    for example in PARSER.get_examples(docstring):
+        for call in ast.walk(ast.parse(example.source)):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == name:
+                for operand in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    with contextlib.suppress(Exception):
+                        value = eval(ast.unparse(operand), names)
+                        layout = cute.parse(value) if isinstance(value, str) else value
+                        drawn = _drawn(layout)
+                        if drawn is not None:
+                            return drawn
     return None
 
 

@@ -85,7 +85,10 @@ def test_an_operation_has_its_picture(name: str) -> None:
     assert 'class="tw-show"' in PAGES[f"{name}.md"]
 
 
-@pytest.mark.parametrize("name", ["copy_tiled", "gemm_tiled", "TiledCopy", "TiledMma"])
+USING = ["copy", "copy_tiled", "gemm_tiled", "TiledCopy", "TiledMma", "crd2idx", "is_injective", "image", "make_tensor"]
+
+
+@pytest.mark.parametrize("name", USING)
 def test_what_an_example_uses_is_drawn(name: str) -> None:
     assert 'class="tw-show"' in PAGES[f"{name}.md"]
 
