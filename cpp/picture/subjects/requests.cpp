@@ -19,6 +19,9 @@ using Wanted = std::map<int64_t, std::vector<int64_t>>;  // by place in memory, 
 using Words = std::vector<std::pair<int64_t, std::vector<int64_t>>>;
 using Passes = std::vector<std::pair<int64_t, Words>>;  // by first lane; words in order of the lanes that want them
 
+// Of the parts of memory of so many bytes, that which has an address.
+int64_t part_of(int64_t address, int64_t bytes) { return static_cast<int64_t>(floor_div(address, bytes)); }
+
 std::string counted(int64_t n, const char* what) { return concat(n, " ", what, n != 1 ? "s" : ""); }
 
 std::string shown(const std::vector<int64_t>& lanes) {
@@ -37,8 +40,8 @@ Passes passes_of(const Lanes& request, int64_t together) {
     const int64_t start = lane / together * together;
     auto pass = std::find_if(found.begin(), found.end(), [&](const auto& x) { return x.first == start; });
     if (pass == found.end()) pass = found.insert(found.end(), {start, {}});
-    const int64_t last = floor_div(address + request.width - 1, kWord);
-    for (int64_t word = floor_div(address, kWord); word <= last; ++word) {
+    const int64_t last = part_of(address + request.width - 1, kWord);
+    for (int64_t word = part_of(address, kWord); word <= last; ++word) {
       Words& words = pass->second;
       const auto known = std::find_if(words.begin(), words.end(), [&](const auto& x) { return x.first == word; });
       if (known == words.end()) {
@@ -112,15 +115,15 @@ Panel banks_panel(const Lanes& request) {
 Panel lines_panel(const Lanes& request, int64_t unit) {
   Wanted parts, sectors;
   for (const auto& [lane, address] : request.lanes) {
-    const int64_t last = floor_div(address + (unit < kSector ? request.width - 1 : 0), unit);
-    for (int64_t part = floor_div(address, unit); part <= last; ++part) {
+    const int64_t last = part_of(address + (unit < kSector ? request.width - 1 : 0), unit);
+    for (int64_t part = part_of(address, unit); part <= last; ++part) {
       parts[part].push_back(lane);
-      sectors[floor_div(part * unit, kSector)].push_back(lane);
+      sectors[part_of(part * unit, kSector)].push_back(lane);
     }
   }
   std::vector<int64_t> lines;
   for (const auto& [sector, lanes] : sectors) {
-    const int64_t line = floor_div(sector * kSector, kLine);
+    const int64_t line = part_of(sector * kSector, kLine);
     if (lines.empty() || lines.back() != line) lines.push_back(line);
   }
   const std::size_t drawn = std::min(lines.size(), kLines);
@@ -143,7 +146,7 @@ Panel lines_panel(const Lanes& request, int64_t unit) {
         cell.lines = {shown(wanted->second)};
         cell.owner = wanted->second[0];
         cell.hover[1].second = listed(wanted->second);
-      } else if (sectors.contains(floor_div(part * unit, kSector))) {
+      } else if (sectors.contains(part_of(part * unit, kSector))) {
         cell.lines = {"·"};
         cell.faded = true;
       }
