@@ -48,8 +48,9 @@ TOGETHER, ALL = 3, 5  # those of a warpgroup, of both
 def mla_kernel(
     load_Q: cute.CopyAtom, gQ: cute.Tensor, load_C: cute.CopyAtom, gC: cute.Tensor, load_R: cute.CopyAtom,
     gR: cute.Tensor, mTable: cute.Tensor, mLengths: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, mSums: cute.Tensor,
-    mStats: cute.Tensor, scale: cutlass.Float32, sQ_layout: cute.ComposedLayout, sC_layout: cute.ComposedLayout,
-    sR_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, own_mma: cute.TiledMma, other_mma: cute.TiledMma,
+    mStats: cute.Tensor, mShared: cute.Tensor, scale: cutlass.Float32, sQ_layout: cute.ComposedLayout,
+    sC_layout: cute.ComposedLayout, sR_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, own_mma: cute.TiledMma,
+    other_mma: cute.TiledMma,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     part, _, _ = cute.arch.cluster_idx()
@@ -89,8 +90,8 @@ def mla_kernel(
     if warp_idx >= 8:
         cute.arch.setmaxregister_decrease(40)
         if warp_idx == 8:
-            of_C, of_R = (load_C, gC, sC), (load_R, gR, sR)
-            produce((load_Q, gQ, sQ, stage_Q), of_C, of_R, stages, mTable, mLengths, queries, splits, mine, rank)
+            of_Q, of_C, of_R = (load_Q, gQ, sQ, stage_Q), (load_C, gC, sC), (load_R, gR, sR)
+            produce(of_Q, of_C, of_R, stages, mTable, mLengths, mShared, queries, splits, mine, rank)
     else:
         cute.arch.setmaxregister_increase(232)
         shared, mmas, to = (sQ, sC, sR, sStats), (qk_mma, own_mma, other_mma), (mO, mL, mSums, mStats)
@@ -322,9 +323,9 @@ class Warpgroup:
             self.tO[r, None].store(self.tO[r, None].load() * inverse)
             head = rank * ROWS + row
             if segment.is_whole:
-                save(self.tO[r, None], mO[sequence, query, head, None], group * HALF + column_0)
+                save(self.tO[r, None], mO[sequence, query, head, None], group * HALF, self.lane)
             else:
-                save(self.tO[r, None], mSums[segment.slot, head, None], group * HALF + column_0)
+                save(self.tO[r, None], mSums[segment.slot, head, None], group * HALF, self.lane)
             if group == 0 and column_0 == 0:
                 if segment.is_whole:
                     mL[sequence, query, head] = logarithm / LOG2_E
@@ -336,10 +337,10 @@ class Warpgroup:
 @cute.jit
 def mla_decode(
     mQ: cute.Tensor, mC: cute.Tensor, mTable: cute.Tensor, mLengths: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor,
-    mSums: cute.Tensor, mStats: cute.Tensor, scale: cutlass.Float32,
+    mSums: cute.Tensor, mStats: cute.Tensor, mShared: cute.Tensor, scale: cutlass.Float32,
 ):  # fmt: skip
     """Q (batches, queries, 128, 576), cache (pages, 64, 576), table (batches, pages of the longest), O as Q, of 512."""
-    dtype, parts = mQ.element_type, mSums.shape[0] // 2
+    dtype, parts = mQ.element_type, mShared.shape[0]
     if mQ.shape[2:] != (HEADS, LATENT + ROPE):
         raise ValueError(
             f"mla_decode: Q is {mQ.shape}; expected (batches, queries, {HEADS}, {LATENT + ROPE}), the last two known "
@@ -366,12 +367,12 @@ def mla_decode(
     load_C, gC = cpasync.make_tiled_tma_atom(several, pages, half, (KEYS, HALF), num_multicast=CTAS)
     load_R, gR = cpasync.make_tiled_tma_atom(several, pages, rope, (KEYS, ROPE), num_multicast=CTAS)
     mla_kernel(
-        load_Q, gQ, load_C, gC, load_R, gR, mTable, mLengths, mO, mL, mSums, mStats, scale, sQ_layout, sC_layout,
-        sR_layout, qk_mma, own_mma, other_mma,
+        load_Q, gQ, load_C, gC, load_R, gR, mTable, mLengths, mO, mL, mSums, mStats, mShared, scale, sQ_layout,
+        sC_layout, sR_layout, qk_mma, own_mma, other_mma,
     ).launch(
         grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1, use_pdl=True
     )  # fmt: skip
-    combine(mLengths, mO, mL, mSums, mStats, parts)
+    combine(mLengths, mO, mL, mSums, mStats, mShared)
 
 
 # dtype, lengths, queries, multiprocessors

@@ -7,14 +7,37 @@ from tilewright import cute
 from tilewright.cute.nvgpu import warpgroup
 
 
-def save(sums, row, column):
-    """A thread's pairs of columns of a row, 8 apart."""
-    row = cute.domain_offset((column,), row)
-    for i in cutlass.range_constexpr(cute.size(sums) // 2):
-        pair = cute.make_rmem_tensor(2, row.element_type)
-        for e in cutlass.range_constexpr(2):
-            pair[e] = sums[2 * i + e].to(row.element_type)
-        cute.local_tile(row, (2,), (4 * i,)).store(pair.load())
+def save(sums, row, column, lane):
+    """A thread's sums of a row, pairs of columns 8 apart, to a row of which the quad of lanes has all from `column` on.
+
+    Where 4 pairs are 16 bytes, the lanes exchange them first, so that each has 8 columns side by side.
+    """
+    quad, row = lane % 4, cute.domain_offset((column,), row)
+    if cutlass.const_expr(row.element_type.width == 16):
+        words = cute.make_rmem_tensor(4, cutlass.Int32)
+        values = cute.recast_tensor(words, row.element_type)
+        for i in cutlass.range_constexpr(cute.size(sums) // 8):
+            for e in cutlass.range_constexpr(8):
+                values[e] = sums[8 * i + e].to(row.element_type)
+            transpose_quad(words, quad)
+            cute.local_tile(cute.recast_tensor(row, cutlass.Int32), (4,), (4 * i + quad,)).store(words.load())
+    else:
+        for i in cutlass.range_constexpr(cute.size(sums) // 2):
+            pair = cute.make_rmem_tensor(2, row.element_type)
+            for e in cutlass.range_constexpr(2):
+                pair[e] = sums[2 * i + e].to(row.element_type)
+            cute.local_tile(row, (2,), (4 * i + quad,)).store(pair.load())
+
+
+def transpose_quad(words, quad):
+    """Of four lanes with four words each: lane i gets the i-th words of all."""
+    for step in (1, 2):
+        is_upper = quad & step != 0
+        for i in (i for i in range(4) if not i & step):
+            low, high = words[i], words[i + step]
+            other = cute.arch.shuffle_sync_bfly(cute.where(is_upper, low, high), step)
+            words[i] = cute.where(is_upper, other, low)
+            words[i + step] = cute.where(is_upper, high, other)
 
 
 def opaque(place):

@@ -10,11 +10,12 @@ from tilewright.cute.nvgpu import cpasync
 
 
 @cute.jit
-def produce(of_Q, of_C, of_R, stages, mTable, mLengths, queries, splits, mine, rank):
+def produce(of_Q, of_C, of_R, stages, mTable, mLengths, mShared, queries, splits, mine, rank):
     """One warp of each CTA asks for its heads' Q and for its share of the keys.
 
     of_Q, of_C, of_R: each (TMA, global tensor, shared tensor); stages: of each place those of the halves of the latent
-    numbers and of those that rotate. mine: the part of the list of blocks that splits gives.
+    numbers and of those that rotate. mine: the part of the list of blocks that splits gives. mShared gets the query
+    that this part begins and others end, if there is one.
     """
     (load_Q, gQ, sQ, stage_Q), (load_C, gC, sC), (load_R, gR, sR) = of_Q, of_C, of_R
     state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
@@ -29,10 +30,14 @@ def produce(of_Q, of_C, of_R, stages, mTable, mLengths, queries, splits, mine, r
     tCsC, tCgC = partition(load_C, rank, pair, sC, cute.local_tile(gC, (KEYS, LATENT // 2), (0, None)))
     tRsR, tRgR = partition(load_R, rank, pair, sR, cute.local_tile(gR, (KEYS, ROPE), (0, None)))
 
-    def load(place, state, sequence, block, keys):
+    def page_of(sequence, block, keys):
         page = cutlass.Int32(-1)  # what is outside of the tensor comes as zeros
         if block * KEYS < keys:
             page = mTable[sequence, block]
+        return page
+
+    def load(place, state, sequence, block, end, keys):
+        page = page_of(sequence, block, keys)
         for i in cutlass.range_constexpr(3):
             pipe = stages[place][i]
             pipe.producer_acquire(state)
@@ -44,8 +49,21 @@ def produce(of_Q, of_C, of_R, stages, mTable, mLengths, queries, splits, mine, r
                 there, here = tRgR[None, LATENT // ROPE, page], tRsR[None, place]
                 cute.copy(load_R, there, here, tma_bar_ptr=barrier, mcast_mask=2**CTAS - 1)
         state.advance()
+        # The next block of this place comes from the L2 cache: nothing is under way while the place is in use.
+        if block + 2 < end:
+            page = page_of(sequence, block + 2, keys)
+            for i in cutlass.range_constexpr(2):
+                cute.prefetch(load_C, tCgC[None, i, page])
+            cute.prefetch(load_R, tRgR[None, LATENT // ROPE, page])
+
+    def tell(*facts):
+        if rank == 0 and cute.arch.lane_idx() == 0:
+            for i in cutlass.range_constexpr(len(facts)):
+                mShared[mine.part, i] = facts[i]
 
     def fetch(segment):
+        if segment.first_part == mine.part and not segment.is_whole:
+            tell(segment.item, segment.first_part, segment.last_part)
         sequence, query, keys = query_of(mLengths, queries, segment.item)
         stage_Q.producer_acquire(state_Q)
         rows = tQgQ[None, rank, query, sequence]
@@ -53,10 +71,11 @@ def produce(of_Q, of_C, of_R, stages, mTable, mLengths, queries, splits, mine, r
         state_Q.advance()
         for i in cutlass.range(cute.ceil_div(segment.end - segment.begin, 2), unroll=1):
             block = segment.begin + 2 * i
-            load(0, states[0], sequence, block, keys)
+            load(0, states[0], sequence, block, segment.end, keys)
             if block + 1 < segment.end:
-                load(1, states[1], sequence, block + 1, keys)
+                load(1, states[1], sequence, block + 1, segment.end, keys)
 
+    tell(cutlass.Int32(-1))
     splits.for_each(mine, fetch)
     for place in cutlass.range_constexpr(2):
         for pipe in stages[place]:

@@ -13,9 +13,10 @@ from tilewright import cute
 
 
 def workspace(device, processors):
-    """Sums of two queries for each part of the list, and the logarithms of their weights."""
-    slots = 2 * max(1, processors // CTAS)
-    return torch.empty(slots, HEADS, LATENT, device=device), torch.empty(slots, HEADS, device=device)
+    """Of each part of the list: sums of two queries, logarithms of their weights, and who else has the second one."""
+    parts = max(1, processors // CTAS)
+    sums, logarithms = (torch.empty(2 * parts, HEADS, *x, device=device) for x in ((LATENT,), ()))
+    return sums, logarithms, torch.empty(parts, 3, device=device, dtype=torch.int32)
 
 
 def reference(q, cache, table, lengths, scale):
