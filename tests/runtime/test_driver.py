@@ -106,6 +106,22 @@ def test_missing_function_is_named(fake):
     assert "None" in run(fake, "print(load().parameter_bytes)", FAKE_MISSING="cuFuncGetParamInfo")
 
 
+def test_a_driver_that_does_not_tell_the_size_of_parameters(fake):
+    code = """
+        print(load().parameter_bytes)
+        FAKE.fake_failed.restype = ctypes.c_char_p
+        for call in range(1, 40):
+            FAKE.fake_fail_call(call, 1)
+            try:
+                found = cuda.load(0, b"cubin").function("kernel").parameter_bytes
+            except cuda.DriverError:
+                continue
+            if FAKE.fake_failed() == b"cuFuncGetParamInfo":
+                print("failed:", found)
+    """
+    assert run(fake, code) == "16\nfailed: None\n"
+
+
 def test_devices(fake):
     code = """
         assert cuda.driver_path().endswith("/libcuda.so.1"), cuda.driver_path()
