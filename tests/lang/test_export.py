@@ -148,6 +148,46 @@ def test_a_program_without_a_driver_is_told(exported, driver, environment, messa
     assert lines[0].startswith(message)
 
 
+# Two lives of a module; in the first one a call of the driver fails, of the number that is given.
+FAILING = """
+  axpy_Kernel_Module_t module;
+  const axpy_Tensor_x_t x = {(void *)0x1000, {100}};
+  const axpy_Tensor_y_t y = {(void *)0x2000, {100}};
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  void (*fail)(long, int) = (void (*)(long, int))dlsym(driver, "fake_fail_call");
+  const char *(*failed)(void) = (const char *(*)(void))dlsym(driver, "fake_failed");
+  for (int life = 0; life < 2; ++life) {
+    fail(life == 0 ? atol(words[1]) : -1, 700);
+    int error = axpy_Kernel_Module_Load(&module);
+    if (error == 0) error = cute_dsl_axpy_wrapper(&module, &x, &y, 2.0f, (struct CUstream_st *)7);
+    const char *text = error == 0 ? "launched" : axpy_error();
+    axpy_Kernel_Module_Unload(&module);
+    printf("%s: %d %s\\n", failed(), error, text);
+  }
+  log_driver();
+"""
+
+
+def test_each_call_of_the_driver_by_a_program_fails_once(exported, driver):
+    program = Program(exported, driver, ["axpy"], FAILING)
+    seen = {}
+    for call in range(1, 40):
+        first, second, *log = program.run(call, parameters=1)
+        assert second == ": 0 launched"
+        names = [line.split()[0] for line in log]
+        if first.startswith(":"):  # there are no more calls
+            break
+        function, _, said = first.partition(": ")
+        loads = names.count("cuLibraryLoadData") - (function == "cuLibraryLoadData")
+        assert loads == names.count("cuLibraryUnload"), first
+        seen[function] = said
+    assert seen.pop("cuLibraryUnload") == "0 launched"
+    assert len(seen) > 5
+    for function, said in seen.items():
+        named = "axpy_kernel" if function == "cuLaunchKernelEx" else function
+        assert said == f"700 {named}: an explanation (error 700 of the CUDA driver)"
+
+
 # ---- what a host function computes: in C as by its evaluation in Python ----
 
 

@@ -186,6 +186,7 @@ TW int tw_load(const tw_kernel* table, void** libraries, void** kernels, int cou
   for (i = 0; error == 0 && i < count; ++i) {
     if (table[i].name == 0) continue;
     error = tw_check(tw_driver.load(&libraries[i], table[i].code, 0, 0, 0, 0, 0, 0), "cuLibraryLoadData");
+    if (error != 0) libraries[i] = 0; /* whatever the driver left there */
     if (error == 0) error = tw_check(tw_driver.kernel(&kernels[i], libraries[i], table[i].name), "cuLibraryGetKernel");
   }
   if (error != 0 && tw_driver.unload != 0) tw_unload(libraries, kernels, count);
