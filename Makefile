@@ -21,7 +21,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once. tests/conftest.py orders the files.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo docs notebooks test cases lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
+.PHONY: demo docs notebooks test cases lint format types stubs stubs-check wheel-check wheel-twice portable-check page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -70,6 +70,10 @@ wheel-check: $(VENV)/installed
 wheel-twice: $(VENV)/tools
 	$(PIP) build==1.5.0
 	$(BIN)/python scripts/check_reproducible.py
+
+# Without what only GCC and clang have, as compilers of Windows build it.
+portable-check: $(VENV)/tools
+	$(BIN)/python scripts/cross_check.py portable --seconds 2
 
 # The C++ core for the interactive page; scripts/build_page.py says what it needs.
 page: $(VENV)/tools
