@@ -1,9 +1,9 @@
 // Stream-K: workers, which are CTAs or clusters, share tiles of C along K, so that all of them have the same work.
 //
-// The K tiles ("steps") of the first tiles of C, one tile's after the other's, are cut into equal shares, one for each
-// worker. A share begins within a tile, or at its first step, and goes on through one or two more. Who has the first
-// step of a tile finishes it; who has steps behind that leaves its sums in memory, which it comes to at the beginning
-// of its share. So the worker that finishes a tile seldom waits. Sums are added in the order of K.
+// The K tiles ("steps") of the first tiles of C, one tile's after the other's, are cut into shares, one for each
+// worker, or none for the last of them. So many tiles are cut into so many shares, and the next ones likewise. Who has
+// the first step of a tile finishes it; who has steps behind that leaves its sums in memory, which it comes to at the
+// beginning of its share. Sums are added in the order of K.
 //
 // Worker 0 has the last share: who waits, waits for workers with lower numbers, which have begun before it.
 #pragma once
@@ -29,12 +29,17 @@ struct StreamKShare {
 
 struct StreamKShares {
   FastDivisor steps;  // of a tile
+  FastDivisor group;  // shares, of tiles that are cut together
   unsigned workers;   // those that share tiles
   unsigned tiles;     // which they share
-  unsigned least;     // steps of a share; the first `longer` shares have one more
+  unsigned together;  // steps of a group
+  unsigned least;     // steps of a share; the first `longer` shares of a group have one more
   unsigned longer;
 
-  __device__ unsigned begin(unsigned index) const { return index * least + min(index, longer); }
+  __device__ unsigned begin(unsigned index) const {
+    const unsigned before = group.divide(index), within = index - before * group.divisor;
+    return min(before * together + within * least + min(within, longer), tiles * steps.divisor);
+  }
 
   // Of one of the workers.
   __device__ StreamKShare of(unsigned worker) const {

@@ -289,12 +289,15 @@ def pieces_of(plan, tile, tiles, steps, cluster=1):
     """Where the parts of a tile of C begin and end along K, by the shares that it lies in."""
     if not plan.stream_k_ctas:
         return [(0, steps)]
-    workers = plan.stream_k_ctas // cluster
-    shared = tiles - max(tiles // workers - 1, 0) * workers
+    workers, (together, count) = plan.stream_k_ctas // cluster, plan.stream_k.group
+    in_step = plan.kernel_name == "sm90"
+    shared = tiles % workers if in_step else tiles - max(tiles // workers - 1, 0) * workers
+    assert in_step or (together, count) == (shared, workers)
     if tile >= shared:
         return [(0, steps)]
-    least, longer = divmod(shared * steps, workers)
-    begins = (i * least + min(i, longer) for i in range(workers))
+    least, longer = divmod(together * steps, count)
+    begins = [first * steps + i * least + min(i, longer) for first in range(0, shared, together) for i in range(count)]
+    assert len(begins) <= workers
     cuts = sorted({0, steps, *(begin - tile * steps for begin in begins if 0 < begin - tile * steps < steps)})
     return list(itertools.pairwise(cuts))
 

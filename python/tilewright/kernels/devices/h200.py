@@ -42,8 +42,8 @@ RULE = {
 
 # Copies of operands, most of which the L2 holds until they are read. 2026-11-29.
 PADDED = {
-    "copies": 1.0,  # share of the memory's bandwidth that copies from rows that are not aligned reach
-    "launch": 2.2e-6,  # seconds of one more launch
+    "copies": 1.3,  # share of the memory's bandwidth that copies from rows that are not aligned reach
+    "launch": 3.2e-6,  # seconds of one more launch
 }
 
 # When K is split over the grid. The times come from the models of the kernels and of copies.
@@ -319,10 +319,11 @@ SM90_CONFIGS = {
     "broken_stages": 6,
     "held_steps": 8,  # along K, of B that stays in shared memory, at most
     # When configurations are tried with tiles that are shared along K, too: of one cooperative CTA a multiprocessor, in
-    # clusters of two at most. These numbers are choices, not yet measured.
+    # clusters of two at most, and where there is a whole round of tiles. With less than that 32 of 37 shapes, which the
+    # model would have shared, took longer than without, by up to 46 %. 2026-11-29.
     "shared_full": 0.9,  # of the last wave: below this
     "shared_steps": 16,  # along K, at least
-    "shared_parts": 4,  # of other shares, that are added to those of a tile's first one, at most
+    "shared_parts": 7,  # of other shares, that are added to those of a tile's first one, at most
     "shared_gain": 0.95,  # the part of the time that may be left: less than this the model does not tell apart
 }
 
@@ -358,10 +359,9 @@ SM90_MODEL = {
     "starved": 0.125,  # how much longer it takes where some multiprocessors have no tile:
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
-    # Of tiles that are shared along K:
-    "part": 14.4,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
-    "joining": 3630,  # until those of another share are asked for, and the first of them are there
-    "l2_bytes": 62914560.0,  # that the L2 holds: 60 MiB, as the driver says
+    # Of tiles that are shared along K, fitted to 187 launches of 16 shapes:
+    "part": 60.0,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
+    "joining": 5000,  # until those of other shares are there
 }
 
 # Copies, by the bytes of an element. 2026-11-21, benchmarks/results/copy-2026-11-21.md.

@@ -1,9 +1,13 @@
 """Stream-K: workers, which are CTAs or clusters, share tiles of C along K, so that all of them have the same work.
 
-In rounds of one tile for every worker the last round seldom fills the device. So the first tiles, of more than one
-round and less than two, are cut into equal shares, one for each worker; the others follow in whole rounds. A share that
-begins within a tile leaves its sums of that tile in memory, and the worker that has the tile's first step adds them:
-since they are left at the beginning of a share and added at the end of one, it seldom waits.
+In rounds of one tile for every worker the last round seldom fills the device. So the first tiles are cut into shares,
+one for each worker; the others follow in whole rounds. A share that begins within a tile leaves its sums of that tile
+in memory, and the worker that has the tile's first step adds them.
+
+Shares are equal, of more than one tile and less than two, where sums had better have few parts: since they are left at
+the beginning of a share and added at the end of one, a worker seldom waits. Or else only those tiles are shared that
+whole rounds leave, and the same pattern of shares repeats, so that many workers are at the same step of their tiles:
+what they read of A and B at a time are the same rows, which the L2 then gives to all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from tilewright.kernels.common.params import fast_divisor
 __all__ = ["MAX_STEPS", "StreamK"]
 
 MAX_STEPS = 1 << 31  # that kernels count, of all tiles
+MOST_OF_GROUP, MOST_SHARES = 7, 16  # tiles and shares of a pattern
+MOST_PARTS = 8  # of a tile
+HARDLY = 50  # a pattern of fewer tiles may take longer by this part of the time of all rounds
 
 
 class StreamK(NamedTuple):
@@ -25,16 +32,38 @@ class StreamK(NamedTuple):
     >>> shares = StreamK(workers=4, tiles=9, steps=10)
     >>> shares.shared, shares.bounds, shares.parts[:3]
     (5, [0, 13, 26, 38, 50], [(0, 0, 10), (1, 0, 3), (1, 3, 7)])
+    >>> shares = StreamK(workers=8, tiles=10, steps=10, in_step=True)
+    >>> shares.shared, shares.group, shares.bounds
+    (2, (1, 4), [0, 3, 6, 8, 10, 13, 16, 18, 20])
     """
 
     workers: int
     tiles: int
     steps: int
+    in_step: bool = False  # whether few shares begin at different steps of their tiles
 
     @property
     def shared(self) -> int:
-        """The tiles that are shared, which come first: those of less than two rounds, but of more than one."""
-        return self.tiles - max(self.tiles // self.workers - 1, 0) * self.workers
+        """The tiles that are shared, which come first: those of less than two rounds, but of more than one.
+
+        In step: those that whole rounds leave.
+        """
+        whole = self.tiles // self.workers - (not self.in_step)
+        return self.tiles - max(whole, 0) * self.workers
+
+    @property
+    def group(self) -> tuple[int, int]:
+        """So many tiles are cut into so many shares, and the next ones likewise."""
+        if not self.in_step or self.shared == 0:
+            return self.shared, self.workers
+        rounds, found = self.tiles // self.workers, []
+        for tiles in range(1, min(self.shared, MOST_OF_GROUP) + 1):
+            shares = self.workers // -(-self.shared // tiles)
+            if shares >= tiles:  # a tile at a time always fits
+                most = min(tiles * MOST_PARTS, tiles * max(self.steps, 1), max(MOST_SHARES, tiles))
+                found.append((tiles, min(shares, most)))
+        least = min(tiles / shares for tiles, shares in found)
+        return next((a, b) for a, b in found if HARDLY * (rounds + a / b) <= (HARDLY + 1) * (rounds + least))
 
     @property
     def is_counted(self) -> bool:
@@ -43,25 +72,33 @@ class StreamK(NamedTuple):
         >>> StreamK(132, 144, 128).is_counted, StreamK(132, 144, 1 << 24).is_counted
         (True, False)
         """
-        return self.shared * self.steps < MAX_STEPS
+        return (self.shared + self.group[0]) * self.steps < MAX_STEPS
 
     @property
     def longest(self) -> int:
         """The steps of the longest share."""
-        return -(-self.shared * self.steps // self.workers)
+        tiles, shares = self.group
+        return -(-tiles * self.steps // shares)
 
     @property
     def parts_of_one(self) -> int:
         """The parts that are added to those of a tile's first share, at most; 0 where every share is one tile."""
-        if self.shared == 0 or self.shared == self.workers:
+        tiles, shares = self.group
+        if tiles in (0, shares):
             return 0
-        return max(-(-self.workers // self.shared), 1)
+        return shares - 1 if tiles == 1 else max(-(-shares // tiles), 1)
+
+    def begin(self, share: int) -> int:
+        """Where a share begins, in steps of one shared tile after the other; behind the last share: where it ends."""
+        tiles, shares = self.group
+        group, index = divmod(share, shares)
+        least, longer = divmod(tiles * self.steps, shares)
+        return min(group * tiles * self.steps + index * least + min(index, longer), self.shared * self.steps)
 
     @property
     def bounds(self) -> list[int]:
-        """Where the shares begin, in steps along K of one shared tile after the other, and the end of the last one."""
-        steps, count = self.shared * self.steps, self.workers
-        return [i * (steps // count) + min(i, steps % count) for i in range(count + 1)]
+        """Where the shares begin, and the end of the last one."""
+        return [self.begin(i) for i in range(self.workers + 1)]
 
     @property
     def parts(self) -> list[tuple[int, int, int]]:
@@ -72,5 +109,9 @@ class StreamK(NamedTuple):
 
     def packed(self) -> bytes:
         """The device's StreamKShares."""
-        least, longer = divmod(self.shared * self.steps, self.workers)
-        return struct.pack("<7I", *fast_divisor(max(self.steps, 1)), self.workers, self.shared, least, longer)
+        tiles, shares = self.group
+        least, longer = divmod(tiles * self.steps, shares)
+        return struct.pack(
+            "<11I", *fast_divisor(max(self.steps, 1)), *fast_divisor(shares), self.workers, self.shared,
+            tiles * self.steps, least, longer,
+        )  # fmt: skip

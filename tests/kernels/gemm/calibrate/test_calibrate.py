@@ -128,7 +128,7 @@ def test_the_numbers_of_a_device_are_found_and_other_processes_take_them(device,
     rates = [[tile.rate for tile in SimtTiles.of(facts).tiles] for facts in (SLOWER, FACTS)]
     assert rates[1] == pytest.approx(rates[0], rel=0.01)
     assert SimtModel.of(FACTS) is not None  # complete, and of the right types
-    problem = problem_of(5000, 5000, 5000, BFloat16)
+    problem = problem_of(8000, 8000, 8000, BFloat16)
     plans = [choose_gemm(problem, (256,) * 3, facts) for facts in (SLOWER, FACTS, as_packaged(FACTS))]
     assert plans[0] == plans[1] != plans[2]
 
@@ -142,7 +142,7 @@ def test_the_numbers_of_a_device_are_found_and_other_processes_take_them(device,
         from tilewright.kernels.gemm.choose.choose import choose_gemm
         from tilewright.kernels.gemm.problem import problem_of
         facts = DeviceFacts{tuple(FACTS)}
-        print(choose_gemm(problem_of(5000, 5000, 5000, BFloat16), (256,) * 3, facts))
+        print(choose_gemm(problem_of(8000, 8000, 8000, BFloat16), (256,) * 3, facts))
     """
     assert run_python(code) == str(plans[1])
     assert run_python(code, TILEWRIGHT_DEVICES_DIR="off") == str(plans[2])

@@ -44,8 +44,9 @@ def stream_k_plan(m, n, k, stream_k_ctas, tile=5, **options):
 
 def shares_of_kernel(plan):
     """What simt_stream_k.cuh makes of a plan's parameter: each CTA's share, its number, its begin and its end."""
-    steps, _, _, ctas, tiles, least, longer = struct.unpack_from("<7I", plan.params(), plan._stream_k_at + 16)
-    assert steps == plan.steps
+    words = struct.unpack_from("<11I", plan.params(), plan._stream_k_at + 16)
+    steps, group, (ctas, tiles, together, least, longer) = words[0], words[3], words[6:]
+    assert (steps, group, together) == (plan.steps, ctas, tiles * steps)
 
     def begin(index):
         return index * least + min(index, longer)

@@ -16,6 +16,7 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90.choose import Config, _majors, plan_of
+from tilewright.kernels.gemm.stream_k import StreamK
 from tilewright.kernels.kernel import kernel_of
 from tilewright.runtime.compiler import compile_program
 from tilewright.runtime.discovery import kernels_folder
@@ -51,14 +52,18 @@ def matrix(rows, k, dtype, contiguous="k", batch=()):
 
 def pieces_of_kernel(plan, worker):
     """What Sm90StreamK::Work makes of a plan's parameter: (tile, begin, end, share or None, steps behind) in order."""
-    steps, multiplier, shift, workers, shared, least, longer = struct.unpack("<7I", plan.stream_k.packed())
-    tiles = math.prod(plan.tiles()) * plan.problem.batches
+    words = struct.unpack("<11I", plan.stream_k.packed())
+    of_steps, of_group, (workers, shared, together, least, longer) = words[:3], words[3:6], words[6:]
+    steps, tiles = of_steps[0], math.prod(plan.tiles()) * plan.problem.batches
+
+    def divide(x, divisor=of_steps):
+        _, multiplier, shift = divisor
+        return x if multiplier == 0 else x * multiplier >> 32 >> shift
 
     def begin_of(index):
-        return index * least + min(index, longer)
-
-    def divide(x):
-        return x if multiplier == 0 else x * multiplier >> 32 >> shift
+        before = divide(index, of_group)
+        within = index - before * of_group[0]
+        return min(before * together + within * least + min(within, longer), shared * steps)
 
     index = workers - 1 - worker
     at, last, whole = begin_of(index), begin_of(index + 1), shared + worker
@@ -127,13 +132,23 @@ def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, workers, bat
         assert pieces == sorted(seen[number])
 
 
-def test_shares_have_the_same_work():
-    plan = stream_k_plan(LARGE, 1536, 3072, 8192, 132)
-    work = [sum(end - begin for _, begin, end, *_ in pieces_of_kernel(plan, worker)) for worker in range(66)]
-    assert (min(work), max(work)) == (139, 140)  # of 72 tiles of 128 steps
-    more = stream_k_plan(LARGE, 5000, 5000, 5000, 132)
-    work = [sum(end - begin for _, begin, end, *_ in pieces_of_kernel(more, worker)) for worker in range(66)]
-    assert max(work) - min(work) <= 1
+def test_shares_are_short_and_many_begin_at_the_same_step():
+    for n, most in ((1536, 144), (5000, 484)):  # steps of one: 72 tiles of 128, 400 of 79 for 66 clusters
+        plan = stream_k_plan(LARGE, n, 3072 if n == 1536 else n, 8192 if n == 1536 else n, 132)
+        pieces = [pieces_of_kernel(plan, worker) for worker in range(66)]
+        assert max(sum(end - begin for _, begin, end, *_ in found) for found in pieces) == most
+        begins = [found[0][1] for found in pieces if found[0][3] is not None]
+        assert len(set(begins)) <= plan.stream_k.group[1]
+
+
+@given(st.integers(1, 140), st.integers(0, 900), st.integers(1, 300))
+def test_groups_cover_all_shared_tiles(workers, tiles, steps):
+    shares = StreamK(workers, tiles, steps, in_step=True)
+    assert shares.bounds == sorted(shares.bounds)
+    assert (shares.bounds[0], shares.bounds[-1]) == (0, shares.shared * steps)
+    longest = max(b - a for a, b in itertools.pairwise(shares.bounds))
+    assert longest == (shares.longest if shares.shared else 0)
+    assert longest <= steps
 
 
 # ---- on the CPU ------------------------------------------------------------------------------------------------------
@@ -222,9 +237,9 @@ def test_other_sizes():
         reference = A.double() @ B.double().t()
         assert (C.double() - reference).norm() <= 3e-3 * reference.norm()
     many = plan.replace(stream_k_ctas=132)
-    most = many.for_problem(problem_of(8, 8, 2**31 - 2048, BFloat16, batch=(66,)))
+    most = many.for_problem(problem_of(8, 8, 2**31 - 2048, BFloat16, batch=(65,)))
     assert most.stream_k_ctas == 0, "more steps than the kernel counts"
-    with pytest.raises(LayoutError, match=r"66 clusters share 66 tiles of 33554400 steps.*2\^31; use stream_k_ctas=0"):
+    with pytest.raises(LayoutError, match=r"66 clusters share 65 tiles of 33554400 steps.*2\^31; use stream_k_ctas=0"):
         many.replace(problem=most.problem)
 
 
@@ -254,14 +269,14 @@ def test_a_launch_takes_flags_and_scratch(monkeypatch):
     monkeypatch.setattr(_core.cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
     plan = stream_k_plan(LARGE, 1536, 3072, 8192, 132)
     assert plan.scratch == (4 * 2 * 132, 4 * 128 * 256 * 132)
-    assert (plan.ctas, plan.stream_k_tiles) == (132, 144)
+    assert (plan.ctas, plan.stream_k_tiles) == (132, 12)
     assert plan.replace(stream_k_ctas=66).grid() == (66, 1, 1)
     (launch,) = plan.launches((None, None, None, None))
     assert launch.workspace == (*plan.scratch, 0)
     assert launch.grid == (132, 1, 1)
     at = {argument: offset for argument, offset, _ in launch.pointers}
     assert (at[5], at[4]) == (len(launch.params) - 64, len(launch.params) - 56)
-    assert launch.params[-48:-20] == plan.stream_k.packed()
+    assert launch.params[-48:-4] == plan.stream_k.packed()
     assert stream_k_plan(LARGE, 1536, 3072, 8192, 0).scratch == (0, 0)
     whole = plan.replace(stream_k_ctas=0)
     assert [x for x in launch.pointers if x[0] < 4] == whole.pointers()
@@ -289,7 +304,7 @@ def test_the_parameter_lies_as_the_kernel_has_it(compiler, monkeypatch, config, 
             f"\nusing Asked = {template};\n"
             f"static_assert(sizeof(typename Asked::Params) == {size});\n"
             f"static_assert(sizeof(typename Asked::Whole) == {at});\n"
-            f"static_assert(alignof(decltype(Asked::Params::stream_k)) <= 64 && sizeof(Asked::StreamK) == 48);\n"
+            f"static_assert(alignof(decltype(Asked::Params::stream_k)) <= 64 && sizeof(Asked::StreamK) == 64);\n"
         )
         compile_program(
             "gemm_sm90", ["probe<Asked>"], "sm_90a", source=text + "template <class T> __global__ void probe() {}\n"

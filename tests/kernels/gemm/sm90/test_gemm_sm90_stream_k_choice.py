@@ -51,7 +51,7 @@ def test_the_time_of_shares_is_that_of_the_work():
     one, some, two = (time(*tiles, sharing) for tiles in ((11, 12), (11, 18), (22, 12)))
     assert some == pytest.approx((one + two) / 2, rel=0.03)
     assert one == pytest.approx(time(11, 12, Config(128, 256)), rel=0.001)
-    assert time(19, 7, sharing) < 0.6 * time(19, 7, Config(128, 256))  # a tile more than the machine has
+    assert time(19, 7, sharing) < 0.62 * time(19, 7, Config(128, 256))  # a tile more than the machine has
     cost = config_cost(sharing, problem(19, 7), H200)
     assert 2e-6 < cost.seconds - cost.without("sums") < 20e-6
     plan = plan_of(Config(128, 256), problem(19, 7), (True, True), ALIGNED, H200)

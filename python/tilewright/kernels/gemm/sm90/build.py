@@ -174,7 +174,7 @@ class GemmSm90(GemmPlan):
 
     def _shares(self, ctas: int) -> StreamK:
         count = math.prod(self.tiles()) * self.problem.batches
-        return StreamK(max(ctas // self.cluster, 1), count, -(-self.problem.k // self.tiler_mnk[2]))
+        return StreamK(max(ctas // self.cluster, 1), count, -(-self.problem.k // self.tiler_mnk[2]), in_step=True)
 
     def for_problem(self, problem: GemmProblem) -> GemmSm90:
         """The plan for other sizes; tiles are shared, and B stays in shared memory, where the kernel can do that."""
@@ -274,7 +274,7 @@ class GemmSm90(GemmPlan):
         params += bytes(-len(params) % 64)
         if self.stream_k_ctas == 0:
             return params
-        return params.ljust(self._stream_k_at, b"\0") + bytes(16) + self.stream_k.packed() + bytes(20)
+        return params.ljust(self._stream_k_at, b"\0") + bytes(16) + self.stream_k.packed() + bytes(4)
 
     @property
     def _maps_of_operands(self) -> tuple[list[tuple[int, int, int]], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -162,21 +163,23 @@ def shared(config: Config, problem: GemmProblem, facts: DeviceFacts) -> Config |
     workers, steps = facts.multiprocessors // cluster, -(-problem.k * problem.a_type.bits // (8 * SPAN))
     along = zip((problem.m, problem.n), (config.bM, config.bN), config.cluster, strict=True)
     tiles = math.prod(-(-extent // (tile * beside)) for extent, tile, beside in along) * problem.batches
-    shares = StreamK(workers, tiles, steps)
+    shares = StreamK(workers, tiles, steps, in_step=True)
     few = 0 < shares.parts_of_one <= numbers.shared_parts
-    if steps < numbers.shared_steps or not few or not shares.is_counted:
+    if tiles < workers or steps < numbers.shared_steps or not few or not shares.is_counted:
         return None
     return config._replace(stream_k_ctas=workers * cluster)
 
 
 def _with_shares(
-    configs: tuple[Config, ...], problem: GemmProblem, facts: DeviceFacts, numbers: Sm90Configs
+    configs: tuple[Config, ...], alone: Cost, least: float, problem: GemmProblem, facts: DeviceFacts
 ) -> Iterator[Config]:
-    """The configurations that may be much faster if tiles are shared along K: whose last wave is nearly empty."""
-    alone = costs(cases_of(configs, problem, facts), facts)
-    limit = numbers.shared_gain * alone.seconds.min()
-    may_be = (alone.filled < numbers.shared_full * alone.waves) & (alone.without("last wave") < limit)
-    for i in np.flatnonzero(may_be):
+    """The configurations that may be much faster if tiles are shared along K: whose last wave is nearly empty.
+
+    alone: what they cost if none are shared, least: the seconds of the fastest plan then.
+    """
+    numbers = Sm90Configs.of(facts)
+    may_gain = alone.without("last wave") < numbers.shared_gain * least
+    for i in np.flatnonzero((alone.filled < numbers.shared_full * alone.waves) & may_gain):
         one = shared(configs[i], problem, facts)
         if one is not None:
             yield one
@@ -204,14 +207,18 @@ def _ranked(
     configs = numbers.configs
     if problem.whole_k:  # what is a part already is not shared any more
         configs = tuple(config for config in configs if config.split_k == 1)
-    configs += tuple(_with_shares(configs, problem, facts, numbers))
+    plan = functools.cache(lambda config: plan_of(config, problem, k_major, alignments, facts))
+    alone = costs(cases_of(configs, problem, facts), facts)
+    seconds = alone.seconds
+    by_time = np.argsort(seconds, kind="stable")
+    least = next((seconds[i] for i in by_time if plan(configs[i]) is not None), math.inf)
+    configs += tuple(_with_shares(configs, alone, least, problem, facts))
     found = costs(cases_of(configs, problem, facts), facts)
     seconds = found.seconds
     ranks = [_rank(config.stream_k_ctas, seconds[i], numbers) for i, config in enumerate(configs)]
     for i in np.argsort(ranks, kind="stable"):
-        plan = plan_of(configs[i], problem, k_major, alignments, facts)
-        if plan is not None:
-            yield plan, one_of(found, i)
+        if (made := plan(configs[i])) is not None:
+            yield made, one_of(found, i)
 
 
 def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None) -> GemmSm90 | None:

@@ -62,7 +62,6 @@ class Sm90Model(Section):
     quads: float
     part: float
     joining: float
-    l2_bytes: float
 
 
 def config_cost(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
@@ -114,7 +113,7 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     useful = (np.minimum(x.bM, x.m) + np.minimum(x.bN, x.n)) / (x.bM + x.bN)
     longer = 1 + model.unused * (1 - useful)
     longer = longer * np.where((x.stream_k_ctas == 0) & (tiles < model.starving * sms), 1 + model.starved, 1)
-    joined, waves, again = _shared_tiles(x, facts, model, tiles, steps, waves, stored, fetch)
+    joined, waves = _shared_tiles(x, model, tiles, steps, waves, stored)
     each, clocks = 1 / model.clock, together * steps / model.clock
     return Cost(
         launch=model.launch + np.where(is_split, model.split * each, 0),
@@ -130,7 +129,7 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
         begun=together * model.begun * each,
         stored=together * stored * each * np.where((x.ping_pong > 0) & (waves > 1), model.overlapped, 1),
         summed=exchange * each,
-        memory=longer * ((moved + again) / model.memory + written / model.written),
+        memory=longer * (moved / model.memory + written / model.written),
         sharpness=model.sharpness,
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
         hot=_hot(x, model, tiles * steps) * each,
@@ -151,27 +150,19 @@ def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
     return np.maximum(found[0], np.where(x.held > 0, 0, found[1]))
 
 
-def _shared_tiles(
-    x: Cases, facts: DeviceFacts, model: Sm90Model, tiles: Any, steps: Any, waves: Any, stored: Any, fetch: Any
-) -> tuple[Any, Any, Any]:
-    """Of tiles that are shared along K: clocks to join their sums, the waves, and the bytes that are read again."""
-    joined, again = np.zeros(np.shape(waves)), np.zeros(np.shape(waves))
-    waves = np.array(waves, float)
+def _shared_tiles(x: Cases, model: Sm90Model, tiles: Any, steps: Any, waves: Any, stored: Any) -> tuple[Any, Any]:
+    """Of tiles that are shared along K: clocks to join their sums, and the waves."""
+    joined, waves = np.zeros(np.shape(waves)), np.array(waves, float)
     for i in np.flatnonzero(x.stream_k_ctas):
         bM, bN, cM, cN = (int(y[i]) for y in (x.bM, x.bN, x.cM, x.cN))
-        k, size, rounded_m = (int(np.broadcast_to(y, waves.shape)[i]) for y in (x.k, x.size, x.rounded[0]))
         count, own = (int(np.broadcast_to(y, waves.shape)[i]) for y in (tiles, steps))
-        shares = StreamK(int(x.stream_k_ctas[i]) // (cM * cN), count // (cM * cN), own)
+        shares = StreamK(int(x.stream_k_ctas[i]) // (cM * cN), count // (cM * cN), own, in_step=True)
         waves[i] = shares.longest / own + (shares.tiles - shares.shared) / shares.workers
         parts, moving = shares.parts_of_one, 4 * bM * bN / model.part
         # A share's sums are left once, and those of others are added; more tiles may be stored than are multiplied.
-        joined[i] = (parts > 0) * moving + parts * (model.joining + moving)
+        joined[i] = (parts > 0) * (model.joining + moving) + parts * moving
         joined[i] += stored[i] * (math.ceil(waves[i]) - waves[i])
-        # Shares are at other steps of their tiles: what of A and B the L2 does not hold until then is read again.
-        group = max(min(Sm90Configs.of(facts).group_rows // (bM * cM), rounded_m // cM), 1)
-        held = (bM * cM * min(group, shares.shared) + bN * cN * -(-shares.shared // group)) * size * k
-        again[i] = shares.shared * cM * cN * own * fetch[i] * model.ingest * max(1 - model.l2_bytes / held, 0)
-    return joined, waves, again
+    return joined, waves
 
 
 def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:

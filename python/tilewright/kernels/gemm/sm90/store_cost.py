@@ -33,7 +33,7 @@ def store_clocks(cases: Cases, rate: float) -> Any:
     [1024.0, 3520.0, 5632.0]
     """
     x, size = cases, cases.out
-    elements = x.bM * x.bN / x.split_k
+    elements = np.minimum(x.bM, x.m) * np.minimum(x.bN, x.n) / x.split_k  # what lies outside of C is not stored
     in_pairs = x.store == STORES.index("pairs")
     width = np.where(in_pairs, 2 * size, size)
     pieces = np.where(x.along_m, 4, 8)
@@ -49,7 +49,7 @@ def _by_lines(cases: Cases, rate: float) -> Any:
     """Bytes go into shared memory once, and for every request twice out of it."""
     x = cases
     width = np.maximum(x.run, 1)
-    rows, length = x.bM * x.bN / width / x.split_k, width * x.out
+    rows, length = np.minimum(x.bM, x.m) * x.bN / width / x.split_k, width * x.out
     more = x.pitch % LINE != 0
     requests = rows / WARP_ROWS * 4 * (-(-length // LINE) + more)
     sectors = rows * (length / SECTOR + more)
