@@ -14,6 +14,7 @@ from compiling import nvrtc
 from tilewright import _core, cute
 from tilewright.cute.runtime import from_dlpack
 from tilewright.lang import gpu
+from tilewright.lang.options import options_of
 from tilewright.lang.trace import leaves_of
 from tilewright.runtime.errors import CompileError
 
@@ -145,6 +146,12 @@ def test_blocks_of_a_multiprocessor_bound_the_registers(least, bounds):
 
 
 @nvrtc
+@pytest.mark.parametrize("level", ["x", "4", "-1", "1.0"])
+def test_a_level_of_optimization_that_is_none_is_refused(level):
+    with pytest.raises(ValueError, match=rf"compile: --opt-level is {level}; expected 0 to 3"):
+        options_of((), f"--opt-level={level}")
+
+
 def test_options_of_ptxas_reach_it():
     @cute.kernel
     def double(x: cute.Tensor):

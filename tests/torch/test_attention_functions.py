@@ -237,6 +237,7 @@ def call_varlen(**changed):
         (call(key=Q.repeat(1, 2, 1, 1)), ValueError, r"do not broadcast; enable_gqa=True allows fewer heads"),
         (call(query=Q[:, :1], enable_gqa=True), ValueError, r"query has 1 heads, but it must have a multiple of"),
         (call(value=Q[:, :1], enable_gqa=True), ValueError, r"value has 1 heads, but key has 2; they must be equal"),
+        (call(is_causal="no"), TypeError, r"expected is_causal to be True or False, but got 'no'"),
         (call(attn_mask=Q, is_causal=True), ValueError, r"attn_mask and is_causal are both given"),
         (call(attn_mask=Q), NotImplementedError, r"attn_mask must be None, or causal_upper_left or causal_lower_right"),
         (call(attn_mask=bias.causal_lower_right(4, 5)), ValueError, r"attn_mask is for 4 queries and 5 keys, but"),

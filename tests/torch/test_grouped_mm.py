@@ -116,6 +116,8 @@ A, B, OFFS = (torch.zeros(8, 16).bfloat16(), torch.zeros(2, 16, 8).bfloat16(), e
         ({"mat_b": B.to("meta")}, ValueError, "mat_b is on meta, but mat_a is on cpu"),
         ({"offs": None}, TypeError, "expected offs to be a torch.Tensor, but got NoneType"),
         ({"offs": OFFS.long()}, ValueError, r"offs is torch.int64 \(2,\), but it must be torch.int32 \(G\)"),
+        ({"offs": ends(6, -2)}, ValueError, r"offs is \[6, 4\], but it must ascend or stay, from 0 to 8 at most"),
+        ({"offs": ends(6, 6)}, ValueError, r"offs is \[6, 12\], but it must ascend or stay, from 0 to 8 at most"),
         ({"offs": OFFS[:1]}, ValueError, "offs has 1 elements, but there are 2 groups"),
         ({"mat_a": A[None].repeat(2, 1, 1)}, ValueError, "offs must be None where mat_a and mat_b have three modes"),
         ({"bias": A}, NotImplementedError, "bias must be None"),

@@ -172,7 +172,8 @@ ptxas_options='', gpu_arch='sm_90a', enable_tvm_ffi=False)
             raise ValueError(f"compile: the option {name} needs a value")
         found[field] = value
     if "opt_level" in found:
-        level = found["opt_level"] = int(found["opt_level"])
-        if not 0 <= level <= 3:
+        level = str(found["opt_level"])
+        if level not in ("0", "1", "2", "3"):
             raise ValueError(f"compile: --opt-level is {level}; expected 0 to 3")
+        found["opt_level"] = int(level)
     return Options(**found)

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["require_no_tangents", "require_tensors"]
+__all__ = ["require_flags", "require_no_tangents", "require_tensors"]
 
 
 def require_tensors(function: str, modes: int, **tensors: Any) -> None:
@@ -17,6 +17,13 @@ def require_tensors(function: str, modes: int, **tensors: Any) -> None:
             raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
         if x.dim() < modes:
             raise ValueError(f"{function}: {name} {tuple(x.shape)} must have at least {modes} modes")
+
+
+def require_flags(function: str, **flags: Any) -> None:
+    """Refuse what is neither True nor False."""
+    for name, x in flags.items():
+        if not isinstance(x, bool):
+            raise TypeError(f"{function}: expected {name} to be True or False, but got {x!r}")
 
 
 def require_no_tangents(function: str, *tensors: Tensor) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import attention_fp8
-from tilewright.torch.arguments import require_no_tangents, require_tensors
+from tilewright.torch.arguments import require_flags, require_no_tangents, require_tensors
 from tilewright.torch.attention_ops import DEPTHS
 
 __all__ = ["scaled_dot_product_attention", "varlen_attention"]
@@ -157,6 +157,7 @@ def scaled_dot_product_attention(
     """
     function = "tilewright.torch.scaled_dot_product_attention"
     require_tensors(function, 2, query=query, key=key, value=value)
+    require_flags(function, is_causal=is_causal, enable_gqa=enable_gqa)
     require_no_tangents(function, query, key, value)
     query, key, value = _cast(query, key, value)
     descales = {"q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
