@@ -376,10 +376,7 @@ def mla_decode(
 
 
 # dtype, lengths, queries, multiprocessors
-CASES = (
-    (torch.bfloat16, (300, 64, 1), 1, 4),
-    (torch.float16, (130, 0, 257), 2, 6),
-)
+CASES = ((torch.bfloat16, (300, 64, 1), 1, 4), (torch.float16, (130, 0, 257), 2, 6))
 
 
 def problem(device: str):
