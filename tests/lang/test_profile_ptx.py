@@ -23,6 +23,8 @@ pytestmark = nvrtc
 
 MEMORIES = {"gmem": "global", "smem": "shared"}
 ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.(?:reduce\.)?async|ldmatrix|stmatrix)\.([\w.:]+)\s+(.*)")
+# What moves nothing that a kernel sees: parameters and spills are no lines' own, and a prefetch ends in the L2.
+NO_ACCESS = re.compile(r"(param|local|const)|.*((commit|wait)_group|mbarrier\.arrive|bulk\.prefetch)")
 # N of a wgmma, and whether A comes from registers. An instruction reads 32 bytes of each row along K.
 WGMMA = re.compile(r"wgmma\.mma_async\S+\.m64n(\d+)k\S+ +\{[^}]*\}, *(\{)?")
 
@@ -55,7 +57,7 @@ def accesses_of(ptx: str) -> set[Access]:
             operands = {"B": int(product[1]), **({} if product[2] else {"A": 64})}
             found |= {Access(*place, "wgmma", "shared", rows * 32) for rows in operands.values()}
         access = ACCESS.match(text)
-        if access is None or re.match(r"(param|local|const)|.*((commit|wait)_group|mbarrier\.arrive)", access[2]):
+        if access is None or NO_ACCESS.match(access[2]):
             continue
         operation, modifiers, operands = access.groups()
         kind = {"ld": "load", "st": "store", "cp.async": "cp.async"}.get(operation, "atomic")
