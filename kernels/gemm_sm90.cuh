@@ -10,7 +10,7 @@
 //   ping-pong     each consumer has tiles of its own; while one writes, the other multiplies
 //   cluster       CTAs next to each other along M (or N) need the same B (or A): each brings a part of it to all
 //   split         the CTAs of a cluster share a tile of C along K, and send each other their sums
-//   stream-K      clusters share the first tiles along K, so that all have the same work; sums go through memory
+//   stream-K      clusters share the first tiles along K, where rounds of whole ones leave some; sums go through memory
 //   held B        all tiles of a CTA need the same B: it comes once, and stages have A alone
 #pragma once
 

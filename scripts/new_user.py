@@ -1,9 +1,10 @@
 """Go a new user's way on a wheel alone: install it, run the first notebooks, write a kernel.
 
 scripts/new_user.py WHEEL [--torch SPEC] [--write]. Everything happens in a new folder outside of the repository, in an
-environment that has the wheel, torch and what Jupyter runs notebooks by, and in which no compiler is found. A notebook
-is the file that a forge shows; all of its cells run, as by "Run All". Then the README's first program runs as it stands
-there, is mended as the README says, and is profiled. --write puts the table into benchmarks/results, too.
+environment that has the wheel, torch and what Jupyter runs notebooks by, and in which no compiler is found; the machine
+has no GPU. A notebook is the file that a forge shows; all of its cells run, as by "Run All". Then the README's first
+program runs as it stands there, is mended as the README says, and is profiled. --write puts the table into
+benchmarks/results, too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from nbclient import NotebookClient
 
 notebook = nbformat.read(sys.argv[1], as_version=4)
 for cell in notebook.cells:
-    cell.outputs = [] if cell.cell_type == "code" else cell.get("outputs")
+    if cell.cell_type == "code":
+        cell.outputs = []
 NotebookClient(notebook, timeout=600).execute()
 nbformat.write(notebook, sys.argv[1])
 """

@@ -13,7 +13,7 @@ from tilewright import cute
 
 
 def workspace(device, processors):
-    """Of each part of the list: sums of two queries, logarithms of their weights, and who else has the second one."""
+    """Of each part: sums of two queries, logarithms of their weights; which query it begins and what parts have it."""
     parts = max(1, processors // CTAS)
     sums, logarithms = (torch.empty(2 * parts, HEADS, *x, device=device) for x in ((LATENT,), ()))
     return sums, logarithms, torch.empty(parts, 3, device=device, dtype=torch.int32)

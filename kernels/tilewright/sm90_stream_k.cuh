@@ -1,7 +1,7 @@
 // Clusters of gemm_sm90 that share tiles of C along K (stream_k.cuh): each CTA has the same steps of its own tile.
 //
-// All clusters of a launch have a share, and whole tiles behind it, as many as all others or one less. A consumer's
-// sums are left and added thread by thread, four at once, by the consumer with the same rows of the same CTA's tile.
+// The clusters of a launch have a share each, unless it is empty, and whole tiles behind it. A consumer's sums are left
+// and added thread by thread, four at once, by the consumer with the same rows of the same CTA's tile.
 #pragma once
 
 #include "tilewright/mbarrier.cuh"

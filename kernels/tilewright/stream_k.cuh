@@ -1,8 +1,8 @@
-// Stream-K: workers, which are CTAs or clusters, share tiles of C along K, so that all of them have the same work.
+// Stream-K: workers, which are CTAs or clusters, share tiles of C along K, so that none waits for long at the end.
 //
 // The K tiles ("steps") of the first tiles of C, one tile's after the other's, are cut into shares, one for each
-// worker, or none for the last of them. So many tiles are cut into so many shares, and the next ones likewise. Who has
-// the first step of a tile finishes it; who has steps behind that leaves its sums in memory, which it comes to at the
+// worker. A group of tiles is cut into as many shares as the next group. The last shares may be empty. Who has the
+// first step of a tile finishes it; who has steps behind that leaves its sums in memory, which it comes to at the
 // beginning of its share. Sums are added in the order of K.
 //
 // Worker 0 has the last share: who waits, waits for workers with lower numbers, which have begun before it.

@@ -145,13 +145,13 @@ def test_blocks_of_a_multiprocessor_bound_the_registers(least, bounds):
     assert f"void __launch_bounds__{bounds} nothing(" in cute.compile(launch, _tensor(0)).source
 
 
-@nvrtc
 @pytest.mark.parametrize("level", ["x", "4", "-1", "1.0"])
 def test_a_level_of_optimization_that_is_none_is_refused(level):
     with pytest.raises(ValueError, match=rf"compile: --opt-level is {level}; expected 0 to 3"):
         options_of((), f"--opt-level={level}")
 
 
+@nvrtc
 def test_options_of_ptxas_reach_it():
     @cute.kernel
     def double(x: cute.Tensor):

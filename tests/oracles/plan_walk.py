@@ -290,7 +290,7 @@ def pieces_of(plan, tile, tiles, steps, cluster=1):
     if not plan.stream_k_ctas:
         return [(0, steps)]
     workers, (together, count) = plan.stream_k_ctas // cluster, plan.stream_k.group
-    in_step = plan.kernel_name == "sm90"
+    in_step = plan.kernel_name == "sm90" and plan.problem.k * plan.problem.a_type.bits // 8 >= 12288
     shared = tiles % workers if in_step else tiles - max(tiles // workers - 1, 0) * workers
     assert in_step or (together, count) == (shared, workers)
     if tile >= shared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
+from torch import SymBool, Tensor
 from torch.autograd import forward_ad
 
 __all__ = ["require_flags", "require_no_tangents", "require_tensors"]
@@ -20,9 +20,9 @@ def require_tensors(function: str, modes: int, **tensors: Any) -> None:
 
 
 def require_flags(function: str, **flags: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse what is neither True nor False, nor one of them that a trace does not know."""
     for name, x in flags.items():
-        if not isinstance(x, bool):
+        if not isinstance(x, (bool, SymBool)):
             raise TypeError(f"{function}: expected {name} to be True or False, but got {x!r}")
 
 

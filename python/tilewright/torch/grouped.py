@@ -102,10 +102,10 @@ def grouped_mm(
 
     Group g has the rows offs[g - 1] to offs[g] of mat_a (M, K) and mat_b[g] of mat_b (G, K, N), out[i] = mat_a[i]
     mat_b[g] for its rows i, out (M, N), in bfloat16 with sums in float32. offs (G) is int32 on the device and does not
-    descend; rows from offs[G - 1] on have no meaning. mat_a (G, M, K) and mat_b (K, N) are cut along N by offs, and
-    give (M, N); mat_a (M, K) and mat_b (K, N) along K, and give (G, M, N), by torch's own kernel; mat_a (G, M, K) and
-    mat_b (G, K, N) have no offs. One of the last two modes of an operand is contiguous, its other strides and its
-    address are of whole 16 bytes.
+    descend, which is looked at on a CPU alone; rows from offs[G - 1] on have no meaning. mat_a (G, M, K) and mat_b
+    (K, N) are cut along N by offs, and give (M, N); mat_a (M, K) and mat_b (K, N) along K, and give (G, M, N), by
+    torch's own kernel; mat_a (G, M, K) and mat_b (G, K, N) have no offs. One of the last two modes of an operand is
+    contiguous, its other strides and its address are of whole 16 bytes.
 
     Differentiable (the gradient of a mat_b of three modes is torch's product along K), traced by torch.compile,
     captured by CUDA graphs. It needs a GPU of compute capability 9.0, or the CPU, which computes small sizes.

@@ -1,13 +1,13 @@
-"""Stream-K: workers, which are CTAs or clusters, share tiles of C along K, so that all of them have the same work.
+"""Stream-K: workers, which are CTAs or clusters, share tiles of C along K, so that none waits for long at the end.
 
 In rounds of one tile for every worker the last round seldom fills the device. So the first tiles are cut into shares,
 one for each worker; the others follow in whole rounds. A share that begins within a tile leaves its sums of that tile
 in memory, and the worker that has the tile's first step adds them.
 
-Shares are equal, of more than one tile and less than two, where sums had better have few parts: since they are left at
-the beginning of a share and added at the end of one, a worker seldom waits. Or else only those tiles are shared that
-whole rounds leave, and the same pattern of shares repeats, so that many workers are at the same step of their tiles:
-what they read of A and B at a time are the same rows, which the L2 then gives to all of them.
+Equal shares have more than one tile and less than two. Sums are left at the beginning of a share and added at the end
+of one, so that a worker seldom waits. But nearly every worker is at another step of its tile. Shares in step are of
+those tiles alone that whole rounds leave, and a pattern of shares repeats. Then many workers are at the same step: what
+they read of A and B at a time lies in the same columns of few rows, which the L2 gives to all of them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,22 @@ from typing import NamedTuple
 
 from tilewright.kernels.common.params import fast_divisor
 
-__all__ = ["MAX_STEPS", "StreamK"]
+__all__ = ["MAX_STEPS", "StreamK", "has_long_rows"]
 
 MAX_STEPS = 1 << 31  # that kernels count, of all tiles
 MOST_OF_GROUP, MOST_SHARES = 7, 16  # tiles and shares of a pattern
 MOST_PARTS = 8  # of a tile
-HARDLY = 50  # a pattern of fewer tiles may take longer by this part of the time of all rounds
+LONG_ROW = 12 << 10  # bytes: of such rows a round of tiles has some 4,500, of which an L2 of 60 MiB holds no more
+HARDLY = 50  # a pattern of fewer tiles may take longer by one part in so many of the time of all rounds
+
+
+def has_long_rows(k: int, bits: int) -> bool:
+    """Whether the L2 does not hold the rows of A and B, of k elements, that clusters of gemm_sm90 share at a time.
+
+    >>> [has_long_rows(k, 16) for k in (4096, 8192)]
+    [False, True]
+    """
+    return k * bits // 8 >= LONG_ROW
 
 
 class StreamK(NamedTuple):
@@ -53,7 +63,7 @@ class StreamK(NamedTuple):
 
     @property
     def group(self) -> tuple[int, int]:
-        """So many tiles are cut into so many shares, and the next ones likewise."""
+        """(tiles, shares): each run of so many shared tiles is cut into so many shares."""
         if not self.in_step or self.shared == 0:
             return self.shared, self.workers
         rounds, found = self.tiles // self.workers, []
@@ -72,7 +82,8 @@ class StreamK(NamedTuple):
         >>> StreamK(132, 144, 128).is_counted, StreamK(132, 144, 1 << 24).is_counted
         (True, False)
         """
-        return (self.shared + self.group[0]) * self.steps < MAX_STEPS
+        tiles, shares = self.group
+        return max(self.shared + tiles, (self.workers // max(shares, 1) + 1) * tiles) * self.steps < MAX_STEPS
 
     @property
     def longest(self) -> int:
@@ -82,7 +93,7 @@ class StreamK(NamedTuple):
 
     @property
     def parts_of_one(self) -> int:
-        """The parts that are added to those of a tile's first share, at most; 0 where every share is one tile."""
+        """About how many parts are added to those of a tile's first share; 0 where every share is one tile."""
         tiles, shares = self.group
         if tiles in (0, shares):
             return 0
@@ -99,6 +110,12 @@ class StreamK(NamedTuple):
     def bounds(self) -> list[int]:
         """Where the shares begin, and the end of the last one."""
         return [self.begin(i) for i in range(self.workers + 1)]
+
+    def first_tile(self, worker: int) -> int:
+        """The tile in which a worker begins. Worker 0 has the last share; one without a share takes a whole tile."""
+        share = self.workers - 1 - worker
+        begin = self.begin(share)
+        return begin // self.steps if begin < self.begin(share + 1) else self.shared + worker
 
     @property
     def parts(self) -> list[tuple[int, int, int]]:

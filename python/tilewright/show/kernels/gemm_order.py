@@ -104,7 +104,7 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     count = min(count, plan.ctas) // (math.prod(cluster) * getattr(plan, "split_k", 1))
     if getattr(plan, "stream_k_ctas", 0):  # the first CTAs begin within tiles, the last shares first
         shares = cast("GemmSimt | GemmSm90", plan).stream_k
-        begun = {begin // shares.steps for begin in shares.bounds[:-1][-count:]}
+        begun = {shares.first_tile(worker) for worker in range(min(count, shares.workers))}
         first = [tile for i, tile in enumerate(taken) if i in begun]
     else:
         first = taken[: max(count, 1)]

@@ -113,7 +113,7 @@ def test_the_store_and_the_epilogue_of_a_plan_are_looked_at():
 
 
 def test_none_of_them_is_chosen():
-    """256 by 160, which spilled 320 bytes, had 0.69 of cuBLAS's speed on an H200, 128 by 160 by two 1.07."""
+    """256 by 160, which spilled 320 bytes, had 0.69 of cuBLAS's speed on an H200; this has 1.10 of 128 by 160's."""
     plan = choose_gemm(problem_of(2048, 5120, 5120, TFloat32, b="n"), ALIGNED, H200)
     assert (plan.swapped, plan.from_registers, plan.store) == (True, True, "columns")
     assert (plan.tiler_mnk, plan.cluster_mn, plan.stream_k_ctas) == ((128, 256, 32), (2, 1), 132)

@@ -73,7 +73,7 @@ class GemmCandidate(Candidate["Plan", "Cost"]):
 
     @property
     def shares(self) -> int:
-        """How many CTAs have equal shares of all tiles along K (stream-K); 0: none."""
+        """How many CTAs share tiles along K (stream-K); 0: none."""
         return getattr(self.plan.kernel_plan, "stream_k_ctas", 0)
 
     @property

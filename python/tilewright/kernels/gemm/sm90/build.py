@@ -21,7 +21,7 @@ from tilewright.kernels.gemm.sm90.shared_operand import (
     smem_layout,
 )
 from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES, box_columns
-from tilewright.kernels.gemm.stream_k import StreamK
+from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
@@ -62,7 +62,7 @@ class GemmSm90(GemmPlan):
     - `store_buffers`: boxes of a consumer that are in shared memory at a time; of lines always two
     - `workers`: CTAs that stay and take tile after tile
     - `group`: tiles along M that are taken together before the next ones along N
-    - `stream_k_ctas`: CTAs that stay and whose clusters share tiles along K, so that all have the same work (stream-K);
+    - `stream_k_ctas`: CTAs that stay and whose clusters share tiles along K, where whole rounds leave some (stream-K);
       0: none do
     - `held_b`: steps along K of B that stay in shared memory for all tiles of a CTA, where C is one tile wide; then
       `smem_b` has so many instead of the stages. 0: B comes with every stage
@@ -173,8 +173,9 @@ class GemmSm90(GemmPlan):
         return self._shares(self.stream_k_ctas)
 
     def _shares(self, ctas: int) -> StreamK:
-        count = math.prod(self.tiles()) * self.problem.batches
-        return StreamK(max(ctas // self.cluster, 1), count, -(-self.problem.k // self.tiler_mnk[2]), in_step=True)
+        p, bK = self.problem, self.tiler_mnk[2]
+        count = math.prod(self.tiles()) * p.batches
+        return StreamK(max(ctas // self.cluster, 1), count, -(-p.k // bK), has_long_rows(p.k, p.a_type.bits))
 
     def for_problem(self, problem: GemmProblem) -> GemmSm90:
         """The plan for other sizes; tiles are shared, and B stays in shared memory, where the kernel can do that."""

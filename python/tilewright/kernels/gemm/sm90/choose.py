@@ -22,7 +22,7 @@ from tilewright.kernels.gemm.sm90.cost import cost as expected
 from tilewright.kernels.gemm.sm90.cost import costs, one_of
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes, smem_layout
 from tilewright.kernels.gemm.sm90.stores import STORES
-from tilewright.kernels.gemm.stream_k import StreamK
+from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def shared(config: Config, problem: GemmProblem, facts: DeviceFacts) -> Config |
     workers, steps = facts.multiprocessors // cluster, -(-problem.k * problem.a_type.bits // (8 * SPAN))
     along = zip((problem.m, problem.n), (config.bM, config.bN), config.cluster, strict=True)
     tiles = math.prod(-(-extent // (tile * beside)) for extent, tile, beside in along) * problem.batches
-    shares = StreamK(workers, tiles, steps, in_step=True)
+    shares = StreamK(workers, tiles, steps, has_long_rows(problem.k, problem.a_type.bits))
     few = 0 < shares.parts_of_one <= numbers.shared_parts
     if tiles < workers or steps < numbers.shared_steps or not few or not shares.is_counted:
         return None

@@ -17,7 +17,7 @@ from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.sm90.cases import Cases, Config, Sm90Configs, cases_of, stored_by
 from tilewright.kernels.gemm.sm90.shared_operand import SPAN
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
-from tilewright.kernels.gemm.stream_k import StreamK
+from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
@@ -155,8 +155,9 @@ def _shared_tiles(x: Cases, model: Sm90Model, tiles: Any, steps: Any, waves: Any
     joined, waves = np.zeros(np.shape(waves)), np.array(waves, float)
     for i in np.flatnonzero(x.stream_k_ctas):
         bM, bN, cM, cN = (int(y[i]) for y in (x.bM, x.bN, x.cM, x.cN))
-        count, own = (int(np.broadcast_to(y, waves.shape)[i]) for y in (tiles, steps))
-        shares = StreamK(int(x.stream_k_ctas[i]) // (cM * cN), count // (cM * cN), own, in_step=True)
+        count, own, k, size = (int(np.broadcast_to(y, waves.shape)[i]) for y in (tiles, steps, x.k, x.size))
+        in_step = has_long_rows(k, 8 * size)
+        shares = StreamK(int(x.stream_k_ctas[i]) // (cM * cN), count // (cM * cN), own, in_step)
         waves[i] = shares.longest / own + (shares.tiles - shares.shared) / shares.workers
         parts, moving = shares.parts_of_one, 4 * bM * bN / model.part
         # A share's sums are left once, and those of others are added; more tiles may be stored than are multiplied.
