@@ -44,9 +44,7 @@ class Target(NamedTuple):
 ZIG = [sys.executable, "-m", "ziglang", "c++", "-target"]
 PORTABLE = "-DTILEWRIGHT_PORTABLE=ON"
 TARGETS = {
-    "portable": Target(
-        "Linux", "x86_64", ["c++"], "g++", [], ("-DTILEWRIGHT_PORTABLE=ON", "-DCMAKE_CXX_FLAGS_DEBUG=-O0")
-    ),
+    "portable": Target("Linux", "x86_64", ["c++"], "g++", [], (PORTABLE, "-DCMAKE_CXX_FLAGS_DEBUG=-O0")),
     "linux-aarch64": Target(
         "Linux",
         "aarch64",

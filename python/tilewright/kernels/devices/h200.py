@@ -40,7 +40,7 @@ RULE = {
     "residue_gain": 0.995,  # the part of the time that must be left
 }
 
-# Copies of operands, most of which the L2 holds until they are read. 2026-11-29.
+# Copies of operands, most of which the L2 holds until they are read. 2026-11-30.
 PADDED = {
     "copies": 1.3,  # share of the memory's bandwidth that copies from rows that are not aligned reach
     "launch": 3.2e-6,  # seconds of one more launch
@@ -320,7 +320,7 @@ SM90_CONFIGS = {
     "held_steps": 8,  # along K, of B that stays in shared memory, at most
     # When configurations are tried with tiles that are shared along K, too: of one cooperative CTA a multiprocessor, in
     # clusters of two at most, and where there is a whole round of tiles. With less than that 32 of 37 shapes, which the
-    # model would have shared, took longer than without, by up to 46 %. 2026-11-29.
+    # model would have shared, took longer than without, by up to 46 %. 2026-11-30.
     "shared_full": 0.9,  # of the last wave: below this
     "shared_steps": 16,  # along K, at least
     "shared_parts": 7,  # of other shares, that are added to those of a tile's first one, at most

@@ -12,6 +12,7 @@ they read of A and B at a time lies in the same columns of few rows, which the L
 
 from __future__ import annotations
 
+import functools
 import itertools
 import struct
 from typing import NamedTuple
@@ -64,16 +65,7 @@ class StreamK(NamedTuple):
     @property
     def group(self) -> tuple[int, int]:
         """(tiles, shares): each run of so many shared tiles is cut into so many shares."""
-        if not self.in_step or self.shared == 0:
-            return self.shared, self.workers
-        rounds, found = self.tiles // self.workers, []
-        for tiles in range(1, min(self.shared, MOST_OF_GROUP) + 1):
-            shares = self.workers // -(-self.shared // tiles)
-            if shares >= tiles:  # a tile at a time always fits
-                most = min(tiles * MOST_PARTS, tiles * max(self.steps, 1), max(MOST_SHARES, tiles))
-                found.append((tiles, min(shares, most)))
-        least = min(tiles / shares for tiles, shares in found)
-        return next((a, b) for a, b in found if HARDLY * (rounds + a / b) <= (HARDLY + 1) * (rounds + least))
+        return _pattern(self)
 
     @property
     def is_counted(self) -> bool:
@@ -132,3 +124,18 @@ class StreamK(NamedTuple):
             "<11I", *fast_divisor(max(self.steps, 1)), *fast_divisor(shares), self.workers, self.shared,
             tiles * self.steps, least, longer,
         )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def _pattern(shares: StreamK) -> tuple[int, int]:
+    """StreamK.group, which each of its bounds asks for."""
+    if not shares.in_step or shares.shared == 0:
+        return shares.shared, shares.workers
+    rounds, found = shares.tiles // shares.workers, []
+    for tiles in range(1, min(shares.shared, MOST_OF_GROUP) + 1):
+        cuts = shares.workers // -(-shares.shared // tiles)
+        if cuts >= tiles:  # a tile at a time always fits
+            most = min(tiles * MOST_PARTS, tiles * max(shares.steps, 1), max(MOST_SHARES, tiles))
+            found.append((tiles, min(cuts, most)))
+    least = min(a / b for a, b in found)
+    return next((a, b) for a, b in found if HARDLY * (rounds + a / b) <= (HARDLY + 1) * (rounds + least))

@@ -212,8 +212,9 @@ def _ranked(
     seconds = alone.seconds
     by_time = np.argsort(seconds, kind="stable")
     least = next((seconds[i] for i in by_time if plan(configs[i]) is not None), math.inf)
-    configs += tuple(_with_shares(configs, alone, least, problem, facts))
-    found = costs(cases_of(configs, problem, facts), facts)
+    sharing = tuple(_with_shares(configs, alone, least, problem, facts))
+    configs += sharing
+    found = costs(cases_of(configs, problem, facts), facts) if sharing else alone
     seconds = found.seconds
     ranks = [_rank(config.stream_k_ctas, seconds[i], numbers) for i, config in enumerate(configs)]
     for i in np.argsort(ranks, kind="stable"):
