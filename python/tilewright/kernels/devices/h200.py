@@ -51,7 +51,8 @@ SPLIT_K = {
     "tile": 128,  # rows and columns of a tile, of which there are to be few
     "least_bytes": 512,  # of a row of A or B in a part: four steps of gemm_sm90
     "most_parts": 64,  # which one sum has
-    "gain": 0.9,  # the part of the time that may be left: less than this the models do not tell apart
+    "gain": 0.9,  # the part of the time that may be left: less than this the models do not tell apart,
+    "gain_by_fma": 0.95,  # but for that of gemm_simt
     "launch": 1.7e-6,  # seconds of the launch that adds the parts up; 2026-11-29
     "share": 0.7,  # of the memory's bandwidth, at which their sums are read; 2026-11-29
 }
@@ -94,14 +95,14 @@ SIMT_TILES = {
         (1, 2, 2, 2, 6, 0.77),  #                64 by 64            8 by 8        168
         (1, 2, 2, 1, 6, 0.57),  #                64 by 32            8 by 4        168
         (1, 2, 1, 1, 8, 0.475),  #               32 by 32            4 by 4        128
-        (1, 2, 2, 2, 2, 0.70, 2),  #             64 by 64            8 by 8        255
-        (1, 2, 2, 2, 1, 0.63, 4),  #             64 by 64            8 by 8        255
+        (1, 2, 2, 2, 2, 0.66, 2),  #             64 by 64            8 by 8        255
+        (1, 2, 2, 2, 1, 0.60, 4),  #             64 by 64            8 by 8        255
         (1, 1, 1, 2, 4, 0.48, 4),  #             32 by 32            4 by 8        128
         (1, 1, 1, 1, 2, 0.26, 8),  #             32 by 16            4 by 4        128
     ),
     "loose": (  # instead of those of 4 and more slices of K, where A and B are along K
-        (1, 2, 2, 2, 1, 0.63, 4, 5),  #          64 by 64            8 by 8        255
-        (1, 1, 2, 2, 2, 0.60, 4, 4),  #          64 by 32            8 by 8        255
+        (1, 2, 2, 2, 1, 0.665, 4, 5),  #         64 by 64            8 by 8        255
+        (1, 1, 2, 2, 2, 0.625, 4, 4),  #         64 by 32            8 by 8        255
         (1, 1, 2, 2, 1, 0.54, 8, 4),  #          64 by 32            8 by 8        255
         (1, 1, 1, 2, 4, 0.53, 4, 4),  #          32 by 32            4 by 8        128
         (1, 1, 1, 1, 1, 0.31, 8, 6),  #          32 by 16            4 by 4        255
@@ -117,9 +118,11 @@ SIMT_TILES = {
 }
 
 # gemm_simt: how long a tile takes. Fitted to 1100 launches on 2026-11-22, of 23 shapes in all tiles, with shares and
-# without: off by 5 %, and what is chosen by them takes 3 % longer than the best of all.
+# without: off by 5 %, and what is chosen by them takes 3 % longer than the best of all. On 2026-11-30 three rates of
+# sliced tiles and `occupied_sliced` were corrected by 260 launches of 9 shapes with few tiles.
 SIMT_MODEL = {
     "occupied": 0.58,  # of the time of all its CTAs, at least, a multiprocessor takes however few of them it has
+    "occupied_sliced": 0.75,  # the same where slices of K are a tile's: alone its warps wait for each other
     "start": 26,  # steps along K for which a CTA that starts or ends does not multiply
     "adding": 8,  # and so many more for each slice, while sums go through shared memory and are added up
     "products": 225_000,  # that a multiprocessor makes at its peak in a microsecond. In these:

@@ -40,6 +40,7 @@ def numbers(*shape, seed=0):
         (112, 96, 7296, "n", 32, (32, 32, 32)),  # 12.1 us, and 57 parts 13.2; 19.4
         (552, 64, 6888, "k", 14, (64, 64, 32)),  # 20.6 us, 7 parts 22.7, 21 parts 29.3, 42 parts 23.0; 30.9
         (64, 2584, 1864, "k", 1, (64, 32, 32)),  # 30.0 us; two parts 30.9
+        (512, 512, 8192, "n", 16, (128, 128, 8)),  # 94.4 us, 4 parts 101.6; 112.7
     ],
 )
 def test_products_of_fp32_have_the_parts_that_were_measured_to_be_the_fastest(m, n, k, b, parts, tile):

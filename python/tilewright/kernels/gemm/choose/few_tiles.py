@@ -22,6 +22,7 @@ class SplitK(Section):
     least_bytes: int
     most_parts: int
     gain: float
+    gain_by_fma: float
     launch: float
     share: float
 

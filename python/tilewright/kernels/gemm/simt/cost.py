@@ -39,6 +39,7 @@ class SimtModel(Section):
 
     SECTION: ClassVar[str] = "SIMT_MODEL"
     occupied: float
+    occupied_sliced: float
     start: float
     adding: float
     products: int
@@ -114,7 +115,7 @@ def choice_cost(
     def made(ctas: int, steps: float, begun: float, joined: float = 0.0) -> Cost:
         return Cost(
             launch=Waves.of(facts).launch,
-            waves=max(-(-ctas // multiprocessors), numbers.occupied * tile.ctas),
+            waves=_waves(-(-ctas // multiprocessors), tile, numbers),
             filled=ctas / multiprocessors,
             multiply=step * steps,
             begun=step * begun,
@@ -133,6 +134,17 @@ def choice_cost(
     steps, begun = (parts + rounds) * k, (1 + parts + rounds) * idle
     joined = (numbers.sharing + added + numbers.own_sum * sums) * product
     return made(stream_k_ctas, steps, begun, joined)
+
+
+def _waves(together: int, tile: SimtTile, numbers: SimtModel) -> float:
+    """How many CTAs' time a multiprocessor takes for so many of a tile, of which some are left alone in the end.
+
+    CTAs of tiles with slices of K begin and end together, in rounds.
+    """
+    if tile.sliced_k == 1:
+        return max(together, numbers.occupied * tile.ctas)
+    rounds, rest = divmod(together, tile.ctas)
+    return rounds * tile.ctas + (max(rest, numbers.occupied_sliced * tile.ctas) if rest else 0)
 
 
 def _tiles(problem: GemmProblem, tile: SimtTile) -> int:
