@@ -164,6 +164,22 @@ SM80 = {
         (64, 64, 128, (2, 2), 4, 2, 0.6),
     ),
     "narrow": (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
+        # Those of few rows, or columns, wait for memory: 662 launches of 28 shapes of 16 bits, 2026-11-30.
+        (128, 128, 64, (2, 4), 4, 1, 1.0),
+        (64, 256, 64, (2, 4), 3, 1, 1.0),
+        (64, 128, 64, (2, 2), 4, 2, 0.9),
+        (128, 64, 64, (4, 2), 4, 1, 0.9),
+        (64, 64, 64, (2, 2), 4, 2, 0.7),
+        (32, 128, 128, (1, 4), 4, 2, 0.6),
+        (128, 32, 64, (4, 1), 5, 2, 0.6),
+        (64, 32, 128, (2, 2), 5, 2, 0.45),
+        (64, 32, 64, (2, 2), 6, 3, 0.5),
+        (32, 64, 64, (2, 2), 6, 3, 0.5),
+        (32, 32, 128, (2, 2), 5, 3, 0.3),
+        (16, 128, 128, (1, 4), 5, 2, 0.3),
+        (128, 16, 128, (4, 1), 5, 2, 0.3),
+    ),
+    "narrow8": (  # the same of 8 bits, of which others spill
         (128, 128, 64, (2, 4), 4, 1, 1.0),
         (64, 64, 64, (2, 2), 4, 2, 0.7),
     ),
@@ -186,6 +202,7 @@ SM80 = {
     ),
     # Of the time of all its CTAs, that a multiprocessor takes for few of them: one alone is faster than half of two.
     "occupied": 0.4,
+    "held": 40,  # elements of a step that a thread loads into registers, at most: more do not fit beside its sums
     # The model: clocks, if nothing else is said. Set by 85 launches of random shapes on 2026-11-29: off by 22 %.
     "clock": 1.7e9,  # a second
     "launch": 1.5e-6,  # seconds

@@ -270,7 +270,7 @@ def test_a_k_without_divisors_is_split_too(k):
     plan = choose_gemm(problem_of(128, 64, k, BFloat16), ALIGNED, H200)
     assert isinstance(plan, SplitKGemm)
     assert plan.gemm.problem.whole_k == k
-    assert isinstance(plan.gemm, PaddedGemm) == (k % 8 > 0)
+    assert isinstance(plan.gemm, PaddedGemm) == (k % 2 > 0)  # gemm_sm80 takes rows of 4 bytes as they lie
     rows = plan.why().rows
     assert rows[0].plan == plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 
@@ -23,6 +24,7 @@ from tilewright._core import LayoutError
 from tilewright.analysis.bank_conflicts import wavefronts_of
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op
 from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm80.build import choose, given, variants
@@ -35,6 +37,7 @@ from tilewright.runtime.compiler import compile_program
 ALIGNED = (16, 16, 16)
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 MAJORS = [(a, b) for a in "km" for b in "kn"]
+NARROW = Sm80Numbers.of(H200).narrow
 
 
 # ---- on the CPU, through the tables ----
@@ -62,6 +65,23 @@ def test_tiles_of_float64_with_sides_of_96_multiply(a, b):
             run_on_host(plan, *memory.addresses())
             compare(memory, plan)
             assert all(got == least for side in plan.sides for got, least in fragment_wavefronts(side)), str(plan)
+
+
+def narrow_plans(m, n, k, dtype, **epilogue):
+    """Plans of all narrow tiles whose operands come by 4 bytes, by single elements, or one in each way."""
+    for a, b in (("k", "k"), ("m", "n")):
+        for pads in ((2, 2, 0), (1, 1, 0), (1, 2, 0), (2, 1, 0)):
+            problem = problem_of(m, n, k, dtype, a=a, b=b, pads=pads, **epilogue)
+            plans = {(plan.tiler_mnk, plan.stages): plan for plan in variants(problem, (4, 4, dtype.bits // 8))}
+            yield from plans.values()
+
+
+def test_narrow_tiles_multiply():
+    for plan in narrow_plans(70, 66, 134, BFloat16):
+        memory = Memory(plan.problem)
+        assert run_on_host(plan, *memory.addresses(), check=True, move=False), str(plan)
+        run_on_host(plan, *memory.addresses())
+        compare(memory, plan)
 
 
 # ---- shared memory ----
@@ -147,6 +167,33 @@ def test_small_problems_get_small_tiles():
     areas = [m * n for m, n in tiles]
     assert areas == sorted(areas, reverse=True)
     assert areas[0] > areas[-1]
+
+
+@pytest.mark.parametrize(
+    ("problem", "alignment", "parts", "tile"),
+    [
+        (problem_of(32, 1968, 8718, Float16), 256, 8, (128, 32)),  # 20.4 us; of copies 30.6
+        (problem_of(38, 4096, 4096, BFloat16, pads=(64, 64, 0)), 4, 4, (128, 64)),  # 19.3; of copies 28.4
+        (problem_of(256, 512, 18236, Float16), 256, 16, (128, 128)),  # 26.8; of copies 33.7
+        (problem_of(10, 4096, 4096, Float16), 4, 4, (128, 16)),  # 14.0; in tiles of 32 by 32 17.0
+        (problem_of(40, 1017, 93, BFloat16), 256, 1, (32, 32)),  # 4.7; in tiles of 64 by 64 6.3
+        (problem_of(2000, 77, 300, BFloat16, b="n"), 256, 1, (64, 32)),  # 7.5; of copies 9.2
+    ],
+)
+def test_rows_that_are_not_aligned_have_the_plan_that_was_measured_to_be_the_fastest(problem, alignment, parts, tile):
+    """On an H200, of the plans that were timed."""
+    plan = choose_gemm(problem, (alignment, alignment, 256), H200)
+    assert (getattr(plan, "parts", 1), plan.kernel_plan.kernel_name) == (parts, "sm80")
+    assert plan.kernel_plan.tiler_mnk[:2] == tile
+
+
+def test_a_thread_loads_no_more_elements_than_it_can_hold():
+    for pad, count in ((2, 0), (1, 2)):  # of both operands by cp.async, or through registers
+        problem = problem_of(1000, 1000, 1000, BFloat16, pads=(pad, pad, 0))
+        found = {plan.tiler_mnk[:2] for plan in variants(problem, (4, 4, 256))}
+        held = {(x.bm, x.bn): (x.bm + x.bn) * x.bytes_k / 2 / (32 * math.prod(x.warps)) for x in NARROW}
+        assert found == {tile for tile, elements in held.items() if count == 0 or elements <= 40}
+        assert (len(found) < len(held)) == (count > 0)
 
 
 def test_what_a_device_lacks():
@@ -276,6 +323,15 @@ def test_nothing_is_spilled(compiler, arch, thorough):
     ptx = program.ptx
     for wanted in ("ldmatrix.sync.aligned.m8n8.x4.shared", "ldmatrix.sync.aligned.m8n8.x4.trans", "cp.async.cg"):
         assert wanted in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES[:2])
+def test_narrow_tiles_spill_nothing(compiler, arch):
+    epilogue = Epilogue(0.5, 2, "n", Float32, 1, "gelu")
+    plans = list(narrow_plans(1002, 1006, 1010, BFloat16, epilogue=epilogue))[::4]
+    report = compile_program("gemm_sm80", [plan.name for plan in plans], arch).report
+    for plan in plans:
+        assert (report[plan.name].spill_bytes, report[plan.name].stack_bytes) == (0, 0), str(plan)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES[:2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from heapq import merge
-from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -81,10 +80,8 @@ def in_parts(search: Search, choose: Callable[[GemmProblem, Alignments, DeviceFa
         return
     refused = SM90 in search.refused and any(search.padded_sides)
     copied = _of_any_length(problem, alignments, facts, search.padded_sides) if refused else iter(())
-    first = next(copied, None)
-    # Of what wgmma multiplies, the model of gemm_sm80 does not tell well enough how long few parts take.
-    others = chain([first], copied) if first else _sorted(_by_mma_sync(search))
-    yield from merge(_sorted(_equal(problem, alignments, facts, choose)), others, key=itemgetter(1))
+    equal = _sorted(_equal(problem, alignments, facts, choose))
+    yield from merge(equal, copied, _sorted(_by_mma_sync(search)), key=itemgetter(1))
 
 
 def _sorted(found: Iterable[Found]) -> Iterator[Found]:

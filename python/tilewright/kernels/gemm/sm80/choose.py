@@ -6,13 +6,14 @@ tiles where they fill the device, smaller ones where they do not.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
-from tilewright.kernels.gemm.sm80.cost import Accesses, Sm80Numbers, Sm80Tile, tile_cost
+from tilewright.kernels.gemm.sm80.cost import WARP, Accesses, Sm80Numbers, Sm80Tile, tile_cost, tiles_for
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 WIDTHS = (16, 8, 4)  # bytes of a cp.async
 ADA = 89  # the first capability with float8
-HOPPER, BLACKWELL = 90, 100
+HOPPER = 90
 FLOAT8 = (Float8E4M3FN, Float8E5M2)
 OPERATIONS = (MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op)
 INTEGERS = (Int8, Uint8)
@@ -213,12 +214,16 @@ def _is_wide(problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, i
 
 def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> tuple[Sm80Tile, ...]:
     numbers = Sm80Numbers.of(facts)
-    if problem.a_type is Float64:  # from Blackwell on the compiler finds no registers for the largest
-        return tuple(tile for tile in numbers.float64 if facts.capability < BLACKWELL or tile.bm < 128)
-    wide = _is_wide(problem, numbers.tiles[0], alignments)
-    if problem.a_type in FLOAT8:
-        return numbers.float8 if wide else tuple(tile._replace(bytes_k=64) for tile in numbers.float8)
-    return numbers.tiles if wide else numbers.narrow
+    is_wide = _is_wide(problem, numbers.tiles[0], alignments)
+    found = tiles_for(problem, is_wide, facts)
+    return tuple(tile for tile in found if _held(problem, tile, alignments) <= numbers.held)
+
+
+def _held(problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, int]) -> float:
+    """Elements of a step that each thread has in registers on their way to shared memory."""
+    accesses = zip(_accesses(problem, tile, alignments), problem[:2], (tile.bm, tile.bn), strict=True)
+    loaded = sum(rows * tile.bytes_k * 8 // x.bits for (_, _, by_cp_async), x, rows in accesses if not by_cp_async)
+    return loaded / (WARP * math.prod(tile.warps))
 
 
 def _bytes(tile: Sm80Tile) -> int:

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm80.plan import GemmSm80
 
-__all__ = ["Accesses", "Sm80Numbers", "Sm80Tile", "cost", "tile_cost"]
+__all__ = ["Accesses", "Sm80Numbers", "Sm80Tile", "cost", "tile_cost", "tiles_for"]
 
 WARP = 32  # lanes
+WIDEST = 16  # bytes of an access
+BLACKWELL = 100  # a capability
 
 
 class Sm80Tile(NamedTuple):
@@ -41,9 +43,11 @@ class Sm80Numbers(Section):
     SECTION: ClassVar[str] = "SM80"
     tiles: tuple[Sm80Tile, ...]
     narrow: tuple[Sm80Tile, ...]
+    narrow8: tuple[Sm80Tile, ...]
     float64: tuple[Sm80Tile, ...]
     float8: tuple[Sm80Tile, ...]
     occupied: float
+    held: int
     clock: float
     launch: float
     converted: float
@@ -64,6 +68,18 @@ class Accesses(NamedTuple):
     stored: int
 
 
+def tiles_for(problem: GemmProblem, is_wide: bool, facts: DeviceFacts) -> tuple[Sm80Tile, ...]:
+    """The tiles for a problem's types; `is_wide`: where cp.async brings 16 bytes of both operands at a time."""
+    numbers = Sm80Numbers.of(facts)
+    if problem.a_type is Float64:  # from Blackwell on the compiler finds no registers for the largest
+        return tuple(tile for tile in numbers.float64 if facts.capability < BLACKWELL or tile.bm < 128)
+    if problem.a_type in (Float8E4M3FN, Float8E5M2):
+        return numbers.float8 if is_wide else tuple(tile._replace(bytes_k=64) for tile in numbers.float8)
+    if is_wide:
+        return numbers.tiles
+    return numbers.narrow8 if problem.a_type.bits == 8 else numbers.narrow
+
+
 def cost(plan: GemmSm80, facts: DeviceFacts) -> Cost:
     """The time that a plan is expected to take on a device."""
     bm, bn, bk = plan.tiler_mnk
@@ -72,8 +88,8 @@ def cost(plan: GemmSm80, facts: DeviceFacts) -> Cost:
     accesses = Accesses(
         (sides[0].vector * size, sides[1].vector * size), (sides[0].is_async, sides[1].is_async), plan.store_vector
     )
-    numbers = Sm80Numbers.of(facts)
-    known = (*numbers.tiles, *numbers.narrow, *numbers.float64, *numbers.float8)
+    is_wide = accesses.widths == (WIDEST, WIDEST) and all(accesses.by_cp_async)
+    known = tiles_for(plan.problem, is_wide, facts)
     rate = max((x.rate for x in known if (x.bm, x.bn) == (bm, bn)), default=min(x.rate for x in known))
     tile = Sm80Tile(bm, bn, bk * size, (0, 0), plan.stages, plan.min_ctas, rate)
     return tile_cost(plan.problem, tile, accesses, facts)
