@@ -139,9 +139,9 @@ def choice_cost(
 def _waves(together: int, tile: SimtTile, numbers: SimtModel) -> float:
     """How many CTAs' time a multiprocessor takes for so many of a tile, of which some are left alone in the end.
 
-    CTAs of tiles with slices of K begin and end together, in rounds.
+    CTAs of tiles with slices of K, that come through registers, begin and end together, in rounds.
     """
-    if tile.sliced_k == 1:
+    if tile.sliced_k == 1 or tile.stages:
         return max(together, numbers.occupied * tile.ctas)
     rounds, rest = divmod(together, tile.ctas)
     return rounds * tile.ctas + (max(rest, numbers.occupied_sliced * tile.ctas) if rest else 0)
