@@ -122,7 +122,7 @@ SIMT_TILES = {
 # sliced tiles and `occupied_sliced` were corrected by 260 launches of 9 shapes with few tiles.
 SIMT_MODEL = {
     "occupied": 0.58,  # of the time of all its CTAs, at least, a multiprocessor takes however few of them it has
-    "occupied_sliced": 0.75,  # the same where slices of K are a tile's: alone its warps wait for each other
+    "occupied_sliced": 0.75,  # the same of tiles with slices of K that do not come loosely
     "start": 26,  # steps along K for which a CTA that starts or ends does not multiply
     "adding": 8,  # and so many more for each slice, while sums go through shared memory and are added up
     "products": 225_000,  # that a multiprocessor makes at its peak in a microsecond. In these:
@@ -327,6 +327,13 @@ SM90_CONFIGS = {
         {"bM": 256, "bN": 64},
         {"bM": 256, "bN": 144, "cluster": (1, 2)},
         {"bM": 256, "bN": 152, "cluster": (1, 2)},
+        {"bM": 128, "bN": 80, "split_k": 2},
+        {"bM": 128, "bN": 96, "split_k": 2},
+        {"bM": 128, "bN": 96, "cluster": (1, 4)},
+        {"bM": 128, "bN": 112, "cluster": (2, 1)},
+        {"bM": 128, "bN": 128, "cluster": (2, 2)},
+        {"bM": 128, "bN": 176, "cluster": (2, 1)},
+        {"bM": 192, "bN": 80, "consumers": 3, "split_k": 2},
     ),
     # Steps along K: what takes time is to write C, whose rows are then written together, by CTAs that do not run ahead.
     "few_steps": 4,
@@ -343,12 +350,13 @@ SM90_CONFIGS = {
     # model would have shared, took longer than without, by up to 46 %. 2026-11-30.
     "shared_full": 0.9,  # of the last wave: below this
     "shared_steps": 16,  # along K, at least
+    "shared_sums": 24576,  # of a tile, at least: with fewer 3 of 3 shapes took 15 to 24 % longer than without
     "shared_parts": 7,  # of other shares, that are added to those of a tile's first one, at most
-    "shared_gain": 0.95,  # the part of the time that may be left: less than this the model does not tell apart
+    "shared_gain": 0.955,  # the part of the time that may be left: less than this the model does not tell apart
 }
 
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 6,700 launches
-# of 900 shapes.
+# of 900 shapes; `again`, `fetches` and `exchange` on 2026-11-30 to 2,080 launches of 170 shapes.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
     "ingest": 84.5,  # bytes a clock that come into a multiprocessor
@@ -360,16 +368,18 @@ SM90_MODEL = {
     "fill": 655,  # to start
     "cluster": 749,  # to start, besides, in a cluster
     "split": 273,  # to begin the exchange of sums
-    "exchange": 28.1,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "exchange": 23.6,  # bytes a clock, of sums that are read from other CTAs of a cluster
     "store": 16.9,  # bytes a clock
     "box": 50,  # clocks of each box of C, besides
     "memory": 5.49e12,  # bytes a second, that are read
+    "again": 1.05e13,  # the same of the larger operand, where several clusters ask for the same rows of it
+    "asking": 3,  # clusters of which that counts, at most: more find them in the L2
     "written": 4.87e12,  # the same of C
     "begun": 148,  # clocks of a tile, besides: barriers, and until its first stage is there
     "outstanding": 8,  # stages of a CTA that are asked for at a time: more do not help
     "kept": 0.525,  # of them, that are not asked for, since they are read
     "sharpness": 4.42,  # of what overlaps: the p of the p-norm of the times
-    "fetches": 0.0652,  # of the time that the L2 needs
+    "fetches": 0.049,  # of the time that the L2 needs
     "l2": 3.1e12,  # bytes a second
     "hot": 0.109,  # requests a clock for each line that all multiprocessors ask for
     "lead": 4,  # steps along K whose lines they ask for at a time

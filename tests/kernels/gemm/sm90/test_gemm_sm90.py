@@ -134,14 +134,14 @@ def test_the_address_and_rows_of_c_decide_how_it_is_stored():
     def store(problem, alignment=256):
         return choose(problem, (256, 256, alignment)).store
 
-    assert store(problem_of(512, 512, 512, BFloat16)) == "boxes"
-    assert store(problem_of(512, 512, 512, BFloat16), 8) == "lines"
-    assert store(problem_of(512, 512, 512, BFloat16), 2) == "lines"
-    assert store(problem_of(512, 510, 512, BFloat16, b="k")) == "lines"
-    assert store(problem_of(512, 511, 512, BFloat16)) == "lines"
-    # Rows of 508 elements in rows of 512: TMA would write the four behind them.
-    assert store(problem_of(512, 508, 512, BFloat16, pads=(0, 0, 4))) == "lines"
-    assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "columns"
+    assert store(problem_of(1024, 1024, 512, BFloat16)) == "boxes"
+    assert store(problem_of(1024, 1024, 512, BFloat16), 8) == "lines"
+    assert store(problem_of(1024, 1024, 512, BFloat16), 2) == "lines"
+    assert store(problem_of(1024, 1022, 512, BFloat16, b="k")) == "lines"
+    assert store(problem_of(1024, 1023, 512, BFloat16)) == "lines"
+    # Rows of 1020 elements in rows of 1024: TMA would write the four behind them.
+    assert store(problem_of(1024, 1020, 512, BFloat16, pads=(0, 0, 4))) == "lines"
+    assert store(problem_of(1024, 1024, 512, BFloat16, c="m")) == "columns"
     for problem, alignment in (
         (problem_of(512, 512, 512, BFloat16, c="m"), 8),
         (problem_of(508, 512, 512, BFloat16, c="m", pads=(0, 0, 4)), 256),  # columns of 1016 bytes

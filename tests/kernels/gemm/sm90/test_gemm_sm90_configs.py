@@ -10,12 +10,13 @@ import pytest
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, LayoutError, TFloat32
 from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90.build import N_EXTENTS
 from tilewright.kernels.gemm.sm90.cases import cases_of, stacked
 from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, choose, plan_of
 from tilewright.kernels.gemm.sm90.conditions import stores_of
-from tilewright.kernels.gemm.sm90.cost import config_cost, cost, costs, one_of
+from tilewright.kernels.gemm.sm90.cost import Sm90Model, config_cost, cost, costs, one_of
 from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES
 
 ALIGNED = (256, 256, 256)
@@ -139,6 +140,23 @@ def largest():
         kind = config.consumers, config.ping_pong, config.cluster != (1, 1), config.split_k > 1
         kinds.setdefault(kind, []).append((config.bM * config.bN // sharing, config.bN, config))
     return [max(found)[-1] for found in kinds.values()]
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "b", "swapped", "tile", "split_k"),
+    [
+        (185, 4096, 14336, "n", True, (64, 192), 2),  # 37.3 us; A and B as they are 54.4
+        (256, 3072, 8192, "k", False, (128, 96), 2),  # 27.4; 64 by 192 34.0
+        (100, 5120, 5120, "k", False, (128, 80), 2),  # 17.7; 64 by 160 21.5
+    ],
+)
+def test_few_clusters_ask_for_the_same_rows_of_the_larger_operand(m, n, k, b, swapped, tile, split_k):
+    """On an H200. The memory brings the weights, and what several clusters ask for then takes longer."""
+    plan = choose_gemm(problem_of(m, n, k, BFloat16, b=b), ALIGNED, H200)
+    assert (plan.swapped, plan.tiler_mnk[:2], plan.split_k) == (swapped, tile, split_k)
+    again = config_cost(Config(64, 192, 1, split_k=2), problem_of(256, 3072, 8192, BFloat16), H200)
+    once = config_cost(Config(64, 192, 1, split_k=2), problem_of(3072, 256, 8192, BFloat16), H200)
+    assert again.memory - once.memory == pytest.approx(3072 * 8192 * 2 / Sm90Model.of(H200).again)
 
 
 @pytest.mark.parametrize("epilogue", EPILOGUES)

@@ -59,6 +59,7 @@ class Sm90Configs(Section):
     held_steps: int
     shared_full: float
     shared_steps: int
+    shared_sums: int
     shared_parts: int
     shared_gain: float
 

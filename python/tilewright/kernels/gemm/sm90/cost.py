@@ -45,6 +45,8 @@ class Sm90Model(Section):
     store: float
     box: float
     memory: float
+    again: float
+    asking: int
     written: float
     begun: float
     outstanding: int
@@ -108,7 +110,10 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     is_split = x.split_k > 1  # nothing of the next tile is fetched before the sums are exchanged
     start = np.where(is_split, start * waves, start)
     exchange = np.where(is_split, model.split + 4 * x.bM * x.bN / model.exchange, 0)
-    moved = x.batches * size * (x.m * x.k + x.n * x.k) * 1.0
+    of_a, of_b = (x.batches * size * rows * x.k * 1.0 for rows in (x.m, x.n))
+    # The memory streams the larger operand, of which several clusters ask for the same rows at the same time.
+    asking = np.where(of_a > of_b, rounded_n / x.cN, rounded_m / x.cM)
+    again = np.maximum(of_a, of_b) * (np.minimum(asking, model.asking) - 1)
     written = x.batches * x.m * x.n * x.out
     useful = (np.minimum(x.bM, x.m) + np.minimum(x.bN, x.n)) / (x.bM + x.bN)
     longer = 1 + model.unused * (1 - useful)
@@ -129,7 +134,7 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
         begun=together * model.begun * each,
         stored=together * stored * each * np.where((x.ping_pong > 0) & (waves > 1), model.overlapped, 1),
         summed=exchange * each,
-        memory=longer * (moved / model.memory + written / model.written),
+        memory=longer * ((of_a + of_b) / model.memory + written / model.written) + again / model.again,
         sharpness=model.sharpness,
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
         hot=_hot(x, model, tiles * steps) * each,
