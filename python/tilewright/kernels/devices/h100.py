@@ -20,6 +20,8 @@ RATES = {
 # Copies of operands: they take as long as on the H200.
 PADDED = {
     "copies": 0.7681,  # share of the memory's bandwidth that copies from rows that are not aligned reach
+    "large": 0.7681,  # and those which the L2 does not hold until they are read:
+    "kept_bytes": 52_428_800,  # more than this
     "launch": 2.5e-6,  # seconds of one more launch
 }
 

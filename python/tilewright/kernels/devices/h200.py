@@ -42,7 +42,9 @@ RULE = {
 
 # Copies of operands, most of which the L2 holds until they are read. 2026-11-30.
 PADDED = {
-    "copies": 1.3,  # share of the memory's bandwidth that copies from rows that are not aligned reach
+    "copies": 1.3,  # share of the memory's bandwidth that copies from rows that are not aligned reach,
+    "large": 0.85,  # and those which the L2 does not hold until they are read:
+    "kept_bytes": 62_914_560,  # more than this
     "launch": 3.2e-6,  # seconds of one more launch
 }
 
@@ -51,8 +53,7 @@ SPLIT_K = {
     "tile": 128,  # rows and columns of a tile, of which there are to be few
     "least_bytes": 512,  # of a row of A or B in a part: four steps of gemm_sm90
     "most_parts": 64,  # which one sum has
-    "gain": 0.9,  # the part of the time that may be left: less than this the models do not tell apart,
-    "gain_by_fma": 0.95,  # but for that of gemm_simt
+    "gain": 0.95,  # the part of the time that may be left: less than this the models do not tell apart
     "launch": 1.7e-6,  # seconds of the launch that adds the parts up; 2026-11-29
     "share": 0.7,  # of the memory's bandwidth, at which their sums are read; 2026-11-29
 }

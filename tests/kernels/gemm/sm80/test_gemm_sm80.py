@@ -177,7 +177,8 @@ def test_small_problems_get_small_tiles():
         (problem_of(256, 512, 18236, Float16), 256, 16, (128, 128)),  # 26.8; of copies 33.7
         (problem_of(10, 4096, 4096, Float16), 4, 4, (128, 16)),  # 14.0; in tiles of 32 by 32 17.0
         (problem_of(40, 1017, 93, BFloat16), 256, 1, (32, 32)),  # 4.7; in tiles of 64 by 64 6.3
-        (problem_of(2000, 77, 300, BFloat16, b="n"), 256, 1, (64, 32)),  # 7.5; of copies 9.2
+        (problem_of(2000, 77, 300, BFloat16, b="n"), 256, 1, (32, 32)),  # 7.4; of copies 9.2
+        (problem_of(300000, 20, 33, Float16), 256, 1, (128, 32)),  # 43.6; of copies 51.7
     ],
 )
 def test_rows_that_are_not_aligned_have_the_plan_that_was_measured_to_be_the_fastest(problem, alignment, parts, tile):

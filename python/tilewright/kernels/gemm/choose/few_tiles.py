@@ -22,7 +22,6 @@ class SplitK(Section):
     least_bytes: int
     most_parts: int
     gain: float
-    gain_by_fma: float
     launch: float
     share: float
 

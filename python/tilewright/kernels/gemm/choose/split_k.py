@@ -61,9 +61,7 @@ def split_k(search: Search, whole: Plan, choose: Callable[[GemmProblem, Alignmen
     of a problem whose K is not split.
     """
     is_short = has_short_sums(whole.kernel_plan, search.problem, search.facts)
-    numbers = SplitK.of(search.facts)
-    gain = numbers.gain_by_fma if _is_by_fma(whole.kernel_plan) else numbers.gain
-    limit = gain * seconds_of(whole, search.facts) if is_short else math.inf
+    limit = SplitK.of(search.facts).gain * seconds_of(whole, search.facts) if is_short else math.inf
     best, seconds = next(in_parts(search, choose), (None, limit))
     return best if seconds < limit else None
 

@@ -36,10 +36,12 @@ SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each othe
 
 
 class Padded(Section):
-    """The share of the memory's bandwidth that copies of rows reach, and the seconds of one more launch."""
+    """The shares of the memory's bandwidth that copies of rows reach, and the seconds of one more launch."""
 
     SECTION: ClassVar[str] = "PADDED"
     copies: float
+    large: float
+    kept_bytes: int
     launch: float
 
 
@@ -88,7 +90,8 @@ def padding_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: Devic
         if wanted:
             padded = _padded_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
             moved = 2 * workspace_bytes(rows, p.k, p.batch, padded, dtype.bits // 8)
-            total += numbers.launch + moved / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
+            share = numbers.copies if moved <= 2 * numbers.kept_bytes else numbers.large
+            total += numbers.launch + moved / (share * Rates.of(facts).bandwidth * 1e12)
     return total
 
 

@@ -126,17 +126,19 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
         rows * tile.bytes_k / width / WARP * (numbers.issue if by_cp_async else numbers.single)
         for rows, width, by_cp_async in zip((tile.bm, tile.bn), accesses.widths, accesses.by_cp_async, strict=True)
     ]
-    # Elements that go through registers are waited for before any of them is stored.
+    multiplied, loaded = each * multiply * (full + occupied), each * sum(issued) * (full + last)
+    # Elements that go through registers are waited for before any of them is stored, while other CTAs do their part.
     waits = not all(accesses.by_cp_async)
+    meanwhile = max(multiplied, loaded) * (1 - 1 / tile.ctas)
     stored = tile.bm * tile.bn * p.c_type.bits / 8 / (numbers.store if accesses.stored > 1 else numbers.single_store)
     return Cost(
         launch=numbers.launch,
         waves=waves,
         filled=tiles / (sms * tile.ctas),
-        multiply=each * multiply * (full + occupied),
-        shared=each * sum(issued) * (full + last),
+        multiply=multiplied,
+        shared=loaded,
         late=0.0 if waits else steps * numbers.arrival / numbers.clock,
-        fetched=steps * numbers.load / numbers.clock if waits else 0.0,
+        fetched=max(steps * numbers.load / numbers.clock - meanwhile, 0.0) if waits else 0.0,
         begun=numbers.begin / numbers.clock,
         stored=tile.ctas * stored * (full + last) / waves / numbers.clock,
         memory=p.moved_bytes / (rates.bandwidth * 1e12),
