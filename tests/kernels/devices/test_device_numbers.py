@@ -48,7 +48,7 @@ CODE = {
     "gemm/simt/stream_k.py": {"LONGEST_RUN", "SHORTEST_RUN"},
     "gemm/simt/tiles.py": {"RESERVED", "LOOSELY"},
     "gemm/sm80/choose.py": {"WIDTHS", "ADA", "HOPPER"},
-    "gemm/sm80/cost.py": {"WARP", "WIDEST", "BLACKWELL"},
+    "gemm/sm80/cost.py": {"WARP", "WIDEST", "LINE", "BLACKWELL"},
     "gemm/sm90/choose.py": {"MOST"},
     "gemm/sm90/cases.py": set(),
     "gemm/sm90/cost.py": set(),

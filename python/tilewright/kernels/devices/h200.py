@@ -165,20 +165,25 @@ SM80 = {
         (64, 64, 128, (2, 2), 4, 2, 0.6),
     ),
     "narrow": (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
-        # Those of few rows, or columns, wait for memory: 662 launches of 28 shapes of 16 bits, 2026-11-30.
+        # Those of few rows, or columns, wait for memory: 1,030 launches of 39 shapes of 16 bits, 2026-11-30.
+        # Of 64 by 128 and 128 by 64 with 128 bytes a row the addresses spill.
+        (128, 128, 128, (2, 4), 3, 1, 1.0),
+        (64, 256, 128, (2, 4), 3, 1, 1.0),
+        (64, 64, 128, (2, 2), 4, 2, 0.7),
+        (32, 128, 128, (1, 4), 4, 2, 0.6),
+        (128, 32, 128, (4, 1), 4, 2, 0.6),
+        (64, 32, 128, (2, 2), 5, 2, 0.45),
+        (32, 32, 128, (2, 2), 5, 3, 0.3),
+        (16, 128, 128, (1, 4), 5, 2, 0.3),
+        (128, 16, 128, (4, 1), 5, 2, 0.3),
         (128, 128, 64, (2, 4), 4, 1, 1.0),
         (64, 256, 64, (2, 4), 3, 1, 1.0),
         (64, 128, 64, (2, 2), 4, 2, 0.9),
         (128, 64, 64, (4, 2), 4, 1, 0.9),
         (64, 64, 64, (2, 2), 4, 2, 0.7),
-        (32, 128, 128, (1, 4), 4, 2, 0.6),
         (128, 32, 64, (4, 1), 5, 2, 0.6),
-        (64, 32, 128, (2, 2), 5, 2, 0.45),
         (64, 32, 64, (2, 2), 6, 3, 0.5),
         (32, 64, 64, (2, 2), 6, 3, 0.5),
-        (32, 32, 128, (2, 2), 5, 3, 0.3),
-        (16, 128, 128, (1, 4), 5, 2, 0.3),
-        (128, 16, 128, (4, 1), 5, 2, 0.3),
     ),
     "narrow8": (  # the same of 8 bits, of which others spill
         (128, 128, 64, (2, 4), 4, 1, 1.0),
@@ -208,7 +213,8 @@ SM80 = {
     "clock": 1.7e9,  # a second
     "launch": 1.5e-6,  # seconds
     "converted": 0.25,  # of the rate of float8, which is converted to be multiplied
-    "issue": 8.3,  # of a warp's cp.async
+    "issue": 8.3,  # of a warp's cp.async,
+    "half_lines": 1.15,  # and so many times as many of narrow ones, where a step has half a line of each row
     "single": 4.0,  # of a warp's access through registers
     "arrival": 400,  # of a step, from asking for it until it may be asked for again
     "load": 1300,  # until the elements of a step are in registers, where there is no cp.async

@@ -172,10 +172,10 @@ def test_small_problems_get_small_tiles():
 @pytest.mark.parametrize(
     ("problem", "alignment", "parts", "tile"),
     [
-        (problem_of(32, 1968, 8718, Float16), 256, 8, (128, 32)),  # 20.4 us; of copies 30.6
-        (problem_of(38, 4096, 4096, BFloat16, pads=(64, 64, 0)), 4, 4, (128, 64)),  # 19.3; of copies 28.4
-        (problem_of(256, 512, 18236, Float16), 256, 16, (128, 128)),  # 26.8; of copies 33.7
-        (problem_of(10, 4096, 4096, Float16), 4, 4, (128, 16)),  # 14.0; in tiles of 32 by 32 17.0
+        (problem_of(32, 1968, 8718, Float16), 256, 8, (32, 128)),  # 17.3 us; C transposed 20.4; of copies 30.6
+        (problem_of(38, 4096, 4096, BFloat16, pads=(64, 64, 0)), 4, 8, (64, 256)),  # 18.5; of copies 28.4
+        (problem_of(256, 512, 18236, Float16), 256, 16, (128, 128)),  # 23.2; of copies 33.7
+        (problem_of(16, 4096, 4094, BFloat16), 256, 4, (16, 128)),  # 14.5; of copies 27.9
         (problem_of(40, 1017, 93, BFloat16), 256, 1, (32, 32)),  # 4.7; in tiles of 64 by 64 6.3
         (problem_of(2000, 77, 300, BFloat16, b="n"), 256, 1, (32, 32)),  # 7.4; of copies 9.2
         (problem_of(300000, 20, 33, Float16), 256, 1, (128, 32)),  # 43.6; of copies 51.7
@@ -329,7 +329,7 @@ def test_nothing_is_spilled(compiler, arch, thorough):
 @pytest.mark.parametrize("arch", ARCHITECTURES[:2])
 def test_narrow_tiles_spill_nothing(compiler, arch):
     epilogue = Epilogue(0.5, 2, "n", Float32, 1, "gelu")
-    plans = list(narrow_plans(1002, 1006, 1010, BFloat16, epilogue=epilogue))[::4]
+    plans = list(narrow_plans(1002, 1006, 1010, BFloat16, epilogue=epilogue))[::5]
     report = compile_program("gemm_sm80", [plan.name for plan in plans], arch).report
     for plan in plans:
         assert (report[plan.name].spill_bytes, report[plan.name].stack_bytes) == (0, 0), str(plan)

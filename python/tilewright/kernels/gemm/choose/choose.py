@@ -286,11 +286,15 @@ def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: Dev
             found.append(plan.replace(swapped=True) if swapped else plan)
             if not both:
                 break
-    return min(found, key=lambda plan: _rank(plan, facts)) if len(found) > 1 else next(iter(found), None)
+    if kernel is SM90:
+        return min(found, key=lambda plan: _rank(plan, facts)) if len(found) > 1 else next(iter(found), None)
+    return min(found, key=lambda plan: (expected(plan, facts), plan.swapped), default=None)
 
 
 def asks_both_ways(kernel: Kernel, problem: GemmProblem, facts: DeviceFacts) -> bool:
     """Whether a kernel is asked in both orientations, though it takes the preferred one."""
+    if kernel is SM80:
+        return problem.a_type.bits == 16  # others were not measured both ways
     return kernel is SM90 and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Accesses", "Sm80Numbers", "Sm80Tile", "cost", "tile_cost", "tiles_for"]
 
 WARP = 32  # lanes
-WIDEST = 16  # bytes of an access
+WIDEST, LINE = 16, 128  # bytes of an access and of a line
 BLACKWELL = 100  # a capability
 
 
@@ -52,6 +52,7 @@ class Sm80Numbers(Section):
     launch: float
     converted: float
     issue: float
+    half_lines: float
     single: float
     arrival: float
     load: float
@@ -122,10 +123,11 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
     waves = full + (rest > 0)
     each = steps * tile.ctas / numbers.clock / waves
     multiply = tile.bm * tile.bn * tile.bytes_k / size / rate
-    issued = [
-        rows * tile.bytes_k / width / WARP * (numbers.issue if by_cp_async else numbers.single)
-        for rows, width, by_cp_async in zip((tile.bm, tile.bn), accesses.widths, accesses.by_cp_async, strict=True)
-    ]
+    issued = []
+    for rows, width, by_cp_async in zip((tile.bm, tile.bn), accesses.widths, accesses.by_cp_async, strict=True):
+        clocks = numbers.issue if by_cp_async else numbers.single
+        lines = numbers.half_lines if by_cp_async and width < WIDEST and tile.bytes_k < LINE else 1.0
+        issued.append(rows * tile.bytes_k / width / WARP * clocks * lines)
     multiplied, loaded = each * multiply * (full + occupied), each * sum(issued) * (full + last)
     # Elements that go through registers are waited for before any of them is stored, while other CTAs do their part.
     waits = not all(accesses.by_cp_async)
