@@ -217,7 +217,9 @@ SM80 = {
     "half_lines": 1.15,  # and so many times as many of narrow ones, where a step has half a line of each row
     "single": 4.0,  # of a warp's access through registers
     "arrival": 400,  # of a step, from asking for it until it may be asked for again
-    "load": 1300,  # until the elements of a step are in registers, where there is no cp.async
+    "load": 1300,  # until the elements of a step are in registers, where there is no cp.async,
+    "at_ease": 24,  # of a thread, at most,
+    "crowded": 42,  # and until each further one of a thread is there
     "begin": 1200,  # of a tile, until it is multiplied
     "store": 32.0,  # bytes a clock of C
     "single_store": 6.0,  # the same, element by element

@@ -11,7 +11,7 @@ from tilewright import BFloat16, Float32
 from tilewright.devices import H200
 from tilewright.kernels.common import launch
 from tilewright.kernels.gemm.choose.choose import choose_gemm
-from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padded import Padded, PaddedGemm, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.kernel import kernel_of
@@ -125,3 +125,11 @@ def test_a_plan_of_several_launches_is_compiled_ahead_as_a_whole():
     plan = plan_of(BFloat16)
     assert plan.compile("sm_90a").stem == "gemm_sm90"
     assert all(one.compiled("sm_90a").lowered for one in plan.single_plans)
+
+
+def test_copies_that_the_l2_does_not_hold_take_longer():
+    seconds = [
+        padding_seconds(problem_of(rows, 64, 143, BFloat16), (True, False), H200) for rows in (100_000, 1_000_000)
+    ]
+    launch = Padded.of(H200).launch
+    assert (seconds[1] - launch) > 14 * (seconds[0] - launch)

@@ -6,14 +6,13 @@ tiles where they fill the device, smaller ones where they do not.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
-from tilewright.kernels.gemm.sm80.cost import WARP, Accesses, Sm80Numbers, Sm80Tile, tile_cost, tiles_for
+from tilewright.kernels.gemm.sm80.cost import Accesses, Sm80Numbers, Sm80Tile, tile_cost, tiles_for
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -216,14 +215,8 @@ def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     numbers = Sm80Numbers.of(facts)
     is_wide = _is_wide(problem, numbers.tiles[0], alignments)
     found = tiles_for(problem, is_wide, facts)
-    return tuple(tile for tile in found if _held(problem, tile, alignments) <= numbers.held)
-
-
-def _held(problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, int]) -> float:
-    """Elements of a step that each thread has in registers on their way to shared memory."""
-    accesses = zip(_accesses(problem, tile, alignments), problem[:2], (tile.bm, tile.bn), strict=True)
-    loaded = sum(rows * tile.bytes_k * 8 // x.bits for (_, _, by_cp_async), x, rows in accesses if not by_cp_async)
-    return loaded / (WARP * math.prod(tile.warps))
+    size = problem.a_type.bits // 8
+    return tuple(tile for tile in found if tile.held(size, _kinds(problem, tile, alignments)) <= numbers.held)
 
 
 def _bytes(tile: Sm80Tile) -> int:

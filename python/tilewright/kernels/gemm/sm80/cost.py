@@ -6,6 +6,7 @@ those until a step's elements have arrived. SM80 in a device's file has its numb
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright.kernels.devices import Section
@@ -36,6 +37,12 @@ class Sm80Tile(NamedTuple):
     ctas: int
     rate: float
 
+    def held(self, size: int, accesses: Accesses) -> float:
+        """Elements of a step, of `size` bytes, that each thread has in registers on their way to shared memory."""
+        sides = zip((self.bm, self.bn), accesses.by_cp_async, strict=True)
+        rows = sum(extent for extent, by_cp_async in sides if not by_cp_async)
+        return rows * self.bytes_k / size / (WARP * math.prod(self.warps))
+
 
 class Sm80Numbers(Section):
     """The tiles, by types and accesses, and the numbers of the model: SM80 in a device's file says what each is."""
@@ -56,6 +63,8 @@ class Sm80Numbers(Section):
     single: float
     arrival: float
     load: float
+    at_ease: int
+    crowded: float
     begin: float
     store: float
     single_store: float
@@ -92,7 +101,7 @@ def cost(plan: GemmSm80, facts: DeviceFacts) -> Cost:
     is_wide = accesses.widths == (WIDEST, WIDEST) and all(accesses.by_cp_async)
     known = tiles_for(plan.problem, is_wide, facts)
     rate = max((x.rate for x in known if (x.bm, x.bn) == (bm, bn)), default=min(x.rate for x in known))
-    tile = Sm80Tile(bm, bn, bk * size, (0, 0), plan.stages, plan.min_ctas, rate)
+    tile = Sm80Tile(bm, bn, bk * size, (plan.threads // WARP, 1), plan.stages, plan.min_ctas, rate)
     return tile_cost(plan.problem, tile, accesses, facts)
 
 
@@ -131,7 +140,9 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
     multiplied, loaded = each * multiply * (full + occupied), each * sum(issued) * (full + last)
     # Elements that go through registers are waited for before any of them is stored, while other CTAs do their part.
     waits = not all(accesses.by_cp_async)
-    meanwhile = max(multiplied, loaded) * (1 - 1 / tile.ctas)
+    meanwhile = max(multiplied, loaded) * (1 - 1 / (tile.ctas if full else max(last * tile.ctas, 1)))
+    crowd = max(tile.held(size, accesses) - numbers.at_ease, 0)
+    waited = steps * (numbers.load + numbers.crowded * crowd) / numbers.clock
     stored = tile.bm * tile.bn * p.c_type.bits / 8 / (numbers.store if accesses.stored > 1 else numbers.single_store)
     return Cost(
         launch=numbers.launch,
@@ -140,7 +151,7 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
         multiply=multiplied,
         shared=loaded,
         late=0.0 if waits else steps * numbers.arrival / numbers.clock,
-        fetched=max(steps * numbers.load / numbers.clock - meanwhile, 0.0) if waits else 0.0,
+        fetched=max(waited - meanwhile, 0.0) if waits else 0.0,
         begun=numbers.begin / numbers.clock,
         stored=tile.ctas * stored * (full + last) / waves / numbers.clock,
         memory=p.moved_bytes / (rates.bandwidth * 1e12),
