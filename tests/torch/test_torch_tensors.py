@@ -55,6 +55,15 @@ def test_how_tensors_are_filled():
     normal = make((10000,), torch.float32, init_type=kinds.GAUSSIAN)
     assert abs(float(normal.mean())) < 0.1
     assert 0.9 < float(normal.std()) < 1.1
+    assert (
+        make((4,), torch.float32, init_type=kinds.SCALAR, init_config=helpers.ScalarInitConfig(3)).tolist() == [3.0] * 4
+    )
+    given = helpers.GaussianInitConfig(mean=10, std=0.5, scale=2)
+    normal = make((10000,), torch.float32, init_type=kinds.GAUSSIAN, init_config=given)
+    assert abs(float(normal.mean()) - 20) < 0.1
+    assert 0.9 < float(normal.std()) < 1.1
+    with pytest.raises(TypeError, match="expected init_config to have mean and std, as GAUSSIAN reads"):
+        make((4,), torch.float32, init_type=kinds.GAUSSIAN, init_config=helpers.ScalarInitConfig())
 
 
 @pytest.mark.parametrize("dtype", [cutlass.Float16, cutlass.Float32, cutlass.Int8, *SMALL_FLOATS])

@@ -16,7 +16,9 @@ from tilewright.torch.gemm import addmm, linear, matmul
 from tilewright.torch.grouped import grouped_mm
 from tilewright.torch.scaled import scaled_grouped_mm, scaled_mm
 from tilewright.torch.tensors import (
+    GaussianInitConfig,
     RandomInitConfig,
+    ScalarInitConfig,
     TensorInitType,
     convert_cute_tensor,
     create_and_permute_torch_tensor,
@@ -28,7 +30,9 @@ from tilewright.torch.tensors import (
 )
 
 __all__ = [
+    "GaussianInitConfig",
     "RandomInitConfig",
+    "ScalarInitConfig",
     "TensorInitType",
     "addmm",
     "convert_cute_tensor",

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from tilewright.cute.tensors.runtime_tensor import RuntimeTensor
 
 __all__ = [
+    "GaussianInitConfig",
     "RandomInitConfig",
+    "ScalarInitConfig",
     "TensorInitType",
     "convert_cute_tensor",
     "create_and_permute_torch_tensor",
@@ -110,6 +112,29 @@ class RandomInitConfig:
     max_val: int = 2
 
 
+@dataclasses.dataclass
+class ScalarInitConfig:
+    """One number for all elements."""
+
+    value: float = 0.0
+
+
+@dataclasses.dataclass
+class GaussianInitConfig:
+    """Numbers of a normal distribution, times `scale`."""
+
+    mean: float = 0.0
+    std: float = 1.0
+    scale: float = 1.0
+
+
+DEFAULTS = {
+    TensorInitType.RANDOM: RandomInitConfig(),
+    TensorInitType.SCALAR: ScalarInitConfig(),
+    TensorInitType.GAUSSIAN: GaussianInitConfig(),
+}
+
+
 def create_and_permute_torch_tensor(
     shape: Sequence[int],
     dtype: torch.dtype,
@@ -120,9 +145,10 @@ def create_and_permute_torch_tensor(
 ) -> torch.Tensor:
     """A tensor on the CPU (or a device) that is filled and then permuted.
 
-    init_config has min_val and max_val of RANDOM (-2 and 2, without the second), value of SCALAR, mean and std of
-    GAUSSIAN. Raises TypeError for what is no shape, torch.dtype or TensorInitType, and for an init_config without
-    these; ValueError for an extent below 0 and for what is no order; and what torch raises for a device that cannot be.
+    init_config is a RandomInitConfig, ScalarInitConfig or GaussianInitConfig, or has min_val and max_val of RANDOM (-2
+    and 2, without the second), value of SCALAR (0), mean and std of GAUSSIAN (0 and 1). Raises TypeError for what is no
+    shape, torch.dtype or TensorInitType, and for an init_config without these; ValueError for an extent below 0 and for
+    what is no order; and what torch raises for a device that cannot be.
     Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
 
     >>> import torch
@@ -166,14 +192,14 @@ def _filled(
         named = {i + rank if i is not None and i < 0 else i for i in order}  # -1 is the last, as torch counts
         if len(order) != rank or named != {*range(rank)}:
             raise ValueError(f"{function}: permute_order {text(permute_order)} must name each of the {rank} modes once")
-    config: Any = init_config or RandomInitConfig()
+    config: Any = DEFAULTS.get(init_type) if init_config is None else init_config
     made = torch.empty(tuple(shape), dtype=torch.float32)
     if init_type is TensorInitType.RANDOM:
         made.random_(int(config.min_val), int(config.max_val))
     elif init_type is TensorInitType.SCALAR:
-        made.fill_(getattr(config, "value", 0))
+        made.fill_(config.value)
     elif init_type is TensorInitType.GAUSSIAN:
-        made.normal_(getattr(config, "mean", 0.0), getattr(config, "std", 1.0))
+        made.normal_(config.mean, config.std).mul_(getattr(config, "scale", 1.0))
     made = made.to(dtype)
     if permute_order is not None:
         made = made.permute(tuple(permute_order))

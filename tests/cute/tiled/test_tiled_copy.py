@@ -258,6 +258,11 @@ REFUSED = [
         TypeError,
         "expected atom to be a CopyAtom",
     ),
+    (
+        lambda: cute.make_tiled_copy_tv(A, L("(4,8):(0,1)"), L("(1,2):(0,1)")),
+        LayoutError,
+        r"make_tiled_copy_tv\(\(4,8\):\(0,1\), \(1,2\):\(0,1\)\): the raked product",
+    ),
     (lambda: cute.make_tiled_copy(A, (32, 4), (16, 8)), TypeError, "expected layout_tv to be a Layout"),
     (lambda: cute.make_tiled_copy(A, L("(32,4):(4,1)"), (16, None)), TypeError, "mode 1 of tiler_mn is None"),
     (lambda: cute.make_tiled_copy(A, L("128:1"), (16, 8)), LayoutError, "layout_tv has two modes, thread and value"),

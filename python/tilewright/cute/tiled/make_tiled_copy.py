@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
+from tilewright._core import LayoutError
 from tilewright.cute.atoms.copy_atom import CopyAtom
 from tilewright.cute.int_tuple import text
-from tilewright.cute.layout_error import layout_error
+from tilewright.cute.layout_error import layout_error, renamed
 from tilewright.cute.tiled.tiled_copy import TiledCopy, extents_of
 
 if TYPE_CHECKING:
@@ -130,7 +131,10 @@ def make_tiled_copy_tv(
     >>> tiled.tiler_mn, tiled.layout_tv_tiled
     ((16, 128), ((32,4),(4,4)):((64,4),(16,1)))
     """
-    tiler_mn, layout_tv = _core.make_layout_tv(thr_layout, val_layout)
+    try:
+        tiler_mn, layout_tv = _core.make_layout_tv(thr_layout, val_layout)
+    except LayoutError as error:
+        raise renamed(error, "make_tiled_copy_tv") from None
     return checked_tiled_copy("make_tiled_copy_tv", atom, layout_tv, tiler_mn)
 
 
