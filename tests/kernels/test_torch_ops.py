@@ -192,8 +192,11 @@ def test_meta_tensors():
         (lambda: twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2, dtype=torch.float64)), TypeError,
          "kernels.gemm: no MMA atom multiplies Float32 (mA) by Float64 (mB); give both the same type"),
         (lambda: twt.matmul(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(3, 2, dtype=torch.int64)), TypeError,
-         "kernels.gemm: mA has elements of Int64, which no MMA atom takes; convert them to Float16, BFloat16, Float32, "
-         "TFloat32, Float8E4M3FN, Float8E5M2, Float64, Int8 or Uint8"),
+         "tilewright.torch.matmul: a has elements of torch.int64, which no kernel multiplies; convert them to one of "
+         "torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2, "
+         "torch.int8, torch.uint8"),
+        (lambda: twt.linear(torch.zeros(2, 3), torch.zeros(2, 3), torch.tensor(1.0)), ValueError,
+         "tilewright.torch: bias () must be (N) with N = 2"),
     ],
 )  # fmt: skip
 def test_errors(call, error, text):

@@ -29,6 +29,7 @@ INTEGERS = (torch.int8, torch.uint8)
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 PLAIN = (Tensor, torch.nn.Parameter)
 BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
+FACTORS = (*BIASES, torch.float64, *FLOAT8, *INTEGERS)  # types of elements that are multiplied
 
 # The second has no gradient, whose machinery costs the host time in each call, asked for or not. It is for calls that
 # ask for none, and for the parts of DTensors: gradients are those of the whole.
@@ -239,12 +240,19 @@ def _again(
     return sharded.again(a, b, None, bias, 1.0, 1.0, activation, out_dtype, transposed)
 
 
-def _require(function: str, **tensors: Any) -> None:
-    for name, x in tensors.items():
+def _require(function: str, added: Any = None, **factors: Any) -> None:
+    """TypeError or ValueError where `factors` are no tensors that can be multiplied, or `added` none at all."""
+    for name, x in (*factors.items(), *(() if added is None else added.items())):
         if not isinstance(x, Tensor):
             raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
-        if x.dim() == 0 and name != "c":
+    for name, x in factors.items():
+        if x.dim() == 0:
             raise ValueError(f"{function}: {name} is a scalar, but it needs at least one mode")
+        if x.dtype not in FACTORS:
+            raise TypeError(
+                f"{function}: {name} has elements of {x.dtype}, which no kernel multiplies; convert them to one of "
+                f"{', '.join(map(str, FACTORS))}"
+            )
 
 
 def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Tensor:
@@ -305,7 +313,7 @@ def addmm(
             [2., 3.]])
     """
     function = "tilewright.torch.addmm"
-    _require(function, c=c, a=a, b=b)
+    _require(function, {"c": c}, a=a, b=b)
     scales = [
         float(x if type(x) in (int, float) else number(function, name, x))
         for name, x in (("alpha", alpha), ("beta", beta))
@@ -333,7 +341,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation:
     if bias is None:
         _require(function, x=x, weight=weight)
     else:
-        _require(function, x=x, weight=weight, bias=bias)
+        _require(function, {"bias": bias}, x=x, weight=weight)
     left, right = x.shape, weight.shape
     if len(right) != 2 or left[-1] != right[1]:
         raise ValueError(
