@@ -68,7 +68,7 @@ def test_every_plan_draws_itself(plan, of):
 
 
 def test_all_slices_are_in_the_picture():
-    plan = plan_of(gemm_simt, 4096, 64, 1000, Float32)
+    plan = plan_of(gemm_simt, 4096, 16, 4096, Float32)
     assert (plan.sliced_k, plan.threads) == (8, 256)
     picture = cute.show(plan, of="tile")
     (c,) = [placed.panel for placed in picture.panels if placed.panel.title == "C (M,N)"]

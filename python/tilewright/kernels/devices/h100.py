@@ -17,11 +17,11 @@ RATES = {
     "bandwidth": 3.007,  # TB/s of the memory
 }
 
-# Copies of operands: they take as long as on the H200.
+# Copies of operands: shares of the memory's bandwidth. 2026-11-23.
 PADDED = {
     "copies": 0.7681,  # share of the memory's bandwidth that copies from rows that are not aligned reach
-    "large": 0.7681,  # and those which the L2 does not hold until they are read:
-    "kept_bytes": 52_428_800,  # more than this
+    "large": 0.7681,  # the same of larger ones, which were not measured apart
+    "kept_bytes": 52_428_800,  # of a copy that the L2 holds, at most
     "launch": 2.5e-6,  # seconds of one more launch
 }
 

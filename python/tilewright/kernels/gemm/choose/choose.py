@@ -276,9 +276,10 @@ def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: Dev
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
     Of wgmma the one that is expected to be faster, by much if it shares tiles along K, where one side has few rows, but
-    not so few that it is clear, and where C is not read, which was not measured across its rows.
+    not so few that it is clear, and where C is not read, which was not measured across its rows. Of gemm_sm80 the
+    faster one for elements of 16 bits in rows that are not aligned.
     """
-    both = asks_both_ways(kernel, problem, facts)
+    both = asks_both_ways(kernel, problem, alignments, facts)
     found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
         plan: GemmPlan | None = kernel.choose(view, aligned, facts)
@@ -286,16 +287,24 @@ def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: Dev
             found.append(plan.replace(swapped=True) if swapped else plan)
             if not both:
                 break
-    if kernel is SM90:
-        return min(found, key=lambda plan: _rank(plan, facts)) if len(found) > 1 else next(iter(found), None)
-    return min(found, key=lambda plan: (expected(plan, facts), plan.swapped), default=None)
+    rank = _rank if kernel is SM90 else _as_it_lies
+    return min(found, key=lambda plan: rank(plan, facts)) if len(found) > 1 else next(iter(found), None)
 
 
-def asks_both_ways(kernel: Kernel, problem: GemmProblem, facts: DeviceFacts) -> bool:
+def _as_it_lies(plan: GemmPlan, facts: DeviceFacts) -> tuple[float, bool]:
+    """By what both orientations are compared: of two that are equally fast the one that is not swapped is taken."""
+    return expected(plan, facts), plan.swapped
+
+
+def asks_both_ways(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> bool:
     """Whether a kernel is asked in both orientations, though it takes the preferred one."""
-    if kernel is SM80:
-        return problem.a_type.bits == 16  # others were not measured both ways
-    return kernel is SM90 and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
+    p = problem
+    if p.epilogue.beta:
+        return False
+    if kernel is SM80:  # others were not measured both ways
+        sides = ((p.m, p.a_strides, alignments[0]), (p.n, p.b_strides, alignments[1]))
+        return p.a_type.bits == 16 and any(_is_loose(rows, p.k, d, p.a_type, at) for rows, d, at in sides)
+    return kernel is SM90 and FEW < min(p.m, p.n) <= Rule.of(facts).wide
 
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:

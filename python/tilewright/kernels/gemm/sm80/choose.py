@@ -215,8 +215,11 @@ def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     numbers = Sm80Numbers.of(facts)
     is_wide = _is_wide(problem, numbers.tiles[0], alignments)
     found = tiles_for(problem, is_wide, facts)
+    if is_wide or problem.a_type.bits == 8:
+        return found
     size = problem.a_type.bits // 8
-    return tuple(tile for tile in found if tile.held(size, _kinds(problem, tile, alignments)) <= numbers.held)
+    fitting = tuple(tile for tile in found if tile.ctas * _bytes(tile) <= facts.shared_bytes)
+    return tuple(tile for tile in fitting if tile.held(size, _kinds(problem, tile, alignments)) <= numbers.held)
 
 
 def _bytes(tile: Sm80Tile) -> int:

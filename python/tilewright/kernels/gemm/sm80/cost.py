@@ -100,7 +100,9 @@ def cost(plan: GemmSm80, facts: DeviceFacts) -> Cost:
     )
     is_wide = accesses.widths == (WIDEST, WIDEST) and all(accesses.by_cp_async)
     known = tiles_for(plan.problem, is_wide, facts)
-    rate = max((x.rate for x in known if (x.bm, x.bn) == (bm, bn)), default=min(x.rate for x in known))
+    alike = [x for x in known if (x.bm, x.bn) == (bm, bn)]
+    alike = [x for x in alike if x.bytes_k == bk * size] or alike
+    rate = max((x.rate for x in alike), default=min(x.rate for x in known))
     tile = Sm80Tile(bm, bn, bk * size, (plan.threads // WARP, 1), plan.stages, plan.min_ctas, rate)
     return tile_cost(plan.problem, tile, accesses, facts)
 
