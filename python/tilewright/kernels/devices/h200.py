@@ -166,8 +166,8 @@ SM80 = {
     ),
     "narrow": (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
         # Those of few rows, or columns, wait for memory: 1,030 launches of 39 shapes of 16 bits, 2026-11-30.
-        # Of 64 by 128, 128 by 64 and 64 by 256 with 128 bytes a row, and of 32 by 64, the addresses spill. TFloat32 takes
-        # them, too: 50 random shapes of it were timed with them.
+        # Of 64 by 128, 128 by 64 and 64 by 256 with 128 bytes a row, and of 32 by 64, the addresses spill. TFloat32
+        # takes them, too: 50 random shapes of it were timed with them.
         (128, 128, 128, (2, 4), 3, 1, 1.0),
         (64, 64, 128, (2, 2), 4, 2, 0.7),
         (32, 128, 128, (1, 4), 4, 2, 0.6),
