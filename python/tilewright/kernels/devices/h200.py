@@ -120,7 +120,7 @@ SIMT_TILES = {
 
 # gemm_simt: how long a tile takes. Fitted to 1100 launches on 2026-11-22, of 23 shapes in all tiles, with shares and
 # without: off by 5 %, and what is chosen by them takes 3 % longer than the best of all. On 2026-11-30 four rates of
-# sliced tiles and `occupied_sliced` were corrected by 260 launches of 9 shapes with few tiles.
+# sliced tiles and `occupied_sliced` were corrected by 252 launches of 9 shapes with few tiles.
 SIMT_MODEL = {
     "occupied": 0.58,  # of the time of all its CTAs, at least, a multiprocessor takes however few of them it has
     "occupied_sliced": 0.75,  # the same of tiles with slices of K that do not come loosely
@@ -165,7 +165,7 @@ SM80 = {
         (64, 64, 128, (2, 2), 4, 2, 0.6),
     ),
     "narrow": (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
-        # Those of few rows, or columns, wait for memory: 1,030 launches of 39 shapes of 16 bits, 2026-11-30.
+        # Those of few rows, or columns, wait for memory: 1,020 launches of 32 shapes of 16 bits, 2026-11-30.
         # Of 64 by 128, 128 by 64 and 64 by 256 with 128 bytes a row, and of 32 by 64, the addresses spill. TFloat32
         # takes them, too: 50 random shapes of it were timed with them.
         (128, 128, 128, (2, 4), 3, 1, 1.0),
@@ -209,7 +209,7 @@ SM80 = {
     "occupied": 0.4,
     "held": 40,  # elements of a step that a thread loads into registers, at most: more do not fit beside its sums
     # The model: clocks, if nothing else is said. Set by 85 launches of random shapes on 2026-11-29: off by
-    # 22 %. `held`, `half_lines`, `at_ease` and `crowded` by those of 39 shapes, 2026-11-30.
+    # 22 %. `held`, `half_lines`, `at_ease` and `crowded` by those of 32 shapes, 2026-11-30.
     "clock": 1.7e9,  # a second
     "launch": 1.5e-6,  # seconds
     "converted": 0.25,  # of the rate of float8, which is converted to be multiplied
