@@ -25,16 +25,16 @@ def materials(pybind11: str | None = None) -> dict[str, Any]:
     """The bill: the same for the same sources and the same version of pybind11."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     version, name = project["project"]["version"], project["project"]["name"]
-    needed = next(x for x in project["build-system"]["requires"] if x.startswith("pybind11"))
+    build = next(x for x in project["build-system"]["requires"] if x.startswith("pybind11"))
     dlpack = ".".join(re.findall(r"DLPACK_M(?:AJOR|IN)\w*_VERSION (\d+)", DLPACK.read_text("utf-8")))
     headers = [
-        _library("pybind11", pybind11 or _installed("pybind11", needed), "BSD-3-Clause", "headers of the bindings"),
+        _library("pybind11", pybind11 or _installed("pybind11", build), "BSD-3-Clause", "headers of the bindings"),
         _library("emscripten", EMSCRIPTEN, "MIT", "its C and C++ libraries, in core.wasm", of="github/emscripten-core"),
         _library("dlpack", dlpack, "Apache-2.0", "the header of the protocol", of="github/dmlc"),
     ]
     required = [
         {"type": "library", "bom-ref": f"pkg:pypi/{x}", "name": x, "purl": f"pkg:pypi/{x}", "scope": "required"}
-        for x in project["project"]["dependencies"]
+        for x in (re.split("[<>=!~]", needed)[0] for needed in project["project"]["dependencies"])
     ]
     own = f"pkg:pypi/{name}@{version}"
     components = sorted([*headers, *required], key=lambda x: str(x["bom-ref"]))

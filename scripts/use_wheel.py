@@ -62,6 +62,21 @@ def execution() -> None:
     assert np.array_equal(kernels.transpose(a, np.empty((12, 8), np.float32)), a.T)
 
 
+def pictures() -> None:
+    """Every format, and the page as a widget."""
+    picture = cute.show("(4,8):(8,1)")
+    with tempfile.TemporaryDirectory() as folder:
+        picture.save(f"{folder}/x.pdf")
+        assert Path(folder, "x.pdf").read_bytes().startswith(b"%PDF")
+        try:
+            picture.save(f"{folder}/x.png")
+            assert Path(folder, "x.png").read_bytes().startswith(b"\x89PNG")
+        except OSError as error:  # a container without fonts
+            if "no font" not in str(error):
+                raise
+    assert str(cute.explore("(4,8):(8,1)").value) == "(4,8):(8,1)"
+
+
 def threads() -> None:
     """Eight at once; in a free-threaded Python nothing has switched the GIL on."""
     with ThreadPoolExecutor(8) as pool:
@@ -92,7 +107,7 @@ def alone() -> None:
 
 
 if __name__ == "__main__":
-    for use in (alone, algebra, execution, threads, commands):
+    for use in (alone, algebra, execution, pictures, threads, commands):
         use()
     gil = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else " without the GIL"
     print(f"tilewright {tilewright.__version__} on {sys.platform}, Python {sys.version.split()[0]}{gil}: it works")

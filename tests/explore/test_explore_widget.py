@@ -109,7 +109,7 @@ def test_states_of_objects():
 def test_without_anywidget_the_error_says_what_to_install(monkeypatch):
     widget._widget.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(ImportError, match=r"pip install 'tilewright\[notebook\]'.*tilewright explore"):
+    with pytest.raises(ImportError, match=r"pip install anywidget\. .*tilewright explore"):
         cute.explore("(4,8):(8,1)")
 
 

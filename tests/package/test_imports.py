@@ -12,7 +12,7 @@ from compiling import run_python
 from places import ROOT
 
 SOURCES = ROOT / "python"
-OPTIONAL = {"IPython", "anywidget", "cairosvg", "cupy", "ncu_report", "torch", "tqdm", "traitlets", "tvm_ffi"}
+OPTIONAL = {"IPython", "anywidget", "cupy", "ncu_report", "resvg_py", "torch", "tqdm", "traitlets", "tvm_ffi"}
 # What runs seldom, or must not load what it does not need, imports in its functions.
 LAZY = {
     "tilewright.__main__": "a command loads what it needs",

@@ -154,9 +154,9 @@ def test_only_the_package_is_installed():
     assert {path.suffix for path in page} == {".css", ".html", ".js", ".wasm"}
 
 
-def test_numpy_is_the_only_requirement():
-    requirements = importlib.metadata.requires("tilewright") or []
-    assert [requirement for requirement in requirements if "extra ==" not in requirement] == ["numpy"]
+def test_requirements():
+    requirements = [x for x in importlib.metadata.requires("tilewright") or [] if "extra ==" not in x]
+    assert requirements == ["anywidget", "numpy", "resvg-py>=0.5"]
 
 
 def test_version_is_the_one_of_the_metadata():

@@ -98,7 +98,7 @@ def extra(name):
     return re.findall(r'"([^"]+)"', re.sub(r"#.*", "", found))
 
 
-@pytest.mark.parametrize("name", ["test", "bench", "docs", "dev", "pictures"])
+@pytest.mark.parametrize("name", ["test", "bench", "docs", "dev"])
 def test_tools_have_one_version(name):
     """numpy is the user's own, and the package works with any."""
     tools = extra(name)

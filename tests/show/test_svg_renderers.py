@@ -1,4 +1,4 @@
-"""What is drawn in SVG looks the same in CairoSVG, in librsvg where it is installed, and in Chromium."""
+"""What is drawn in SVG looks the same in Chromium, resvg, CairoSVG and librsvg, and as PDF."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from places import ROOT
 from test_show_backends import GOLDEN, PICTURES
+from tilewright.show.formats.pdf import pdf
 
 IMAGES = ROOT / "docs" / "img"
 # Of the documentation's pictures one of each kind: the others differ in what stands in the cells.
@@ -25,6 +26,7 @@ FILES = [
 SCALED = ("copy", "show_composition", "show_copy_plan", "tv")
 BLOCK = 8  # pixels of which the mean is compared: letters may be shaped and smoothed in other ways
 FAR = 24  # of 255: a block that differs by so much in a colour
+MOST_OF_PDF = 0.08  # its letters are Courier
 MOST = 0.01  # of the blocks: where CairoSVG rounds the widths of letters, those of titles stand a little apart
 
 
@@ -75,7 +77,23 @@ def by_librsvg(svg: str, scale: float) -> bytes:
     return subprocess.run(command, input=svg.encode(), capture_output=True, check=True).stdout
 
 
-RENDERERS = {"cairosvg": by_cairosvg, "librsvg": by_librsvg}
+def by_resvg(svg: str, scale: float) -> bytes:
+    """As `Picture.png` draws it."""
+    import resvg_py
+
+    return resvg_py.svg_to_bytes(svg_string=svg, zoom=scale)
+
+
+def by_pdf(svg: str, scale: float) -> bytes:
+    """As `Picture.pdf` writes it; its letters, by which nothing is measured, have another shape."""
+    program = shutil.which("pdftoppm")
+    if program is None:
+        pytest.skip("pdftoppm is not installed (Debian: apt-get install -y --no-install-recommends poppler-utils)")
+    command = [program, "-png", "-r", str(96 * scale)]
+    return subprocess.run(command, input=pdf(svg), capture_output=True, check=True).stdout
+
+
+RENDERERS = {"cairosvg": by_cairosvg, "librsvg": by_librsvg, "pdf": by_pdf, "resvg": by_resvg}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +108,16 @@ def in_chromium(browser, tmp_path_factory):
 def test_all_renderers_draw_the_same(in_chromium, name, scale, renderer):
     file = GOLDEN / f"{name}.svg" if name in PICTURES else IMAGES / f"{name}.svg"
     svg = file.read_text(encoding="utf-8")
-    assert difference(in_chromium(svg, scale), RENDERERS[renderer](svg, scale)) <= MOST
+    most = MOST_OF_PDF if renderer == "pdf" else MOST
+    assert difference(in_chromium(svg, scale), RENDERERS[renderer](svg, scale)) <= most
+
+
+@pytest.mark.parametrize("name", ["show_composition", "thread_value", "seed_coalesce_004"])
+def test_letters_elsewhere_in_a_pdf_are_seen(in_chromium, name):
+    file = GOLDEN / f"{name}.svg" if name in PICTURES else IMAGES / f"{name}.svg"
+    svg = file.read_text(encoding="utf-8")
+    moved = re.sub(r'<text x="([\d.]+)"', lambda found: f'<text x="{float(found[1]) + 6}"', svg)
+    assert difference(in_chromium(svg, 1), by_pdf(moved, 1)) > 1.5 * MOST_OF_PDF
 
 
 RULES = "".join(f"M0 {i}h8M{i} 0v8" for i in range(9))

@@ -147,7 +147,10 @@ std::vector<double> Box::levels(bool across) const {
 }
 
 void Sheet::add_note(const std::string& note) {
-  for (std::string& line : note_lines(note, width - 2 * kMargin)) notes.push_back(std::move(line));
+  for (std::string& line : note_lines(note, width - 2 * kMargin)) {
+    width = std::max(width, 2 * kMargin + kPlain * letters_of(line));
+    notes.push_back(std::move(line));
+  }
   height = notes_y + kNote * static_cast<double>(notes.size()) + 4 + kMargin;
 }
 

@@ -24,7 +24,7 @@ OPERANDS = ("a", "b", "c")
 KINDS = (cute.Layout, cute.ComposedLayout, cute.Swizzle)
 ELEMENTS = {"8": numeric.Int8, "16": numeric.Float16, "32": numeric.Float32, "64": numeric.Float64}
 MISSING = (
-    "cute.explore needs anywidget, which is not installed: pip install 'tilewright[notebook]'. "
+    "cute.explore needs anywidget, which is not installed: pip install anywidget. "
     "`tilewright explore` shows the same page in a browser without it, `cute.show` a picture"
 )
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright import _core
-from tilewright.show.formats.export import pdf, png, save
+from tilewright.show.formats.export import png, save
 from tilewright.show.formats.html import fragment, page
+from tilewright.show.formats.pdf import pdf
 from tilewright.show.formats.text import text
 from tilewright.show.formats.tikz import tikz
 
@@ -192,12 +193,12 @@ class Picture:
         return tikz(self)
 
     def png(self, path: str | Path, scale: float = 2.0) -> None:
-        """Write the picture as PNG, `scale` pixels for one of the SVG; ImportError where cairosvg is not installed."""
+        """Write the picture as PNG, `scale` pixels for one of the SVG; OSError on a machine without fonts."""
         png(self, path, scale)
 
     def pdf(self, path: str | Path) -> None:
-        """Write the picture as PDF, with scalable text; ImportError where cairosvg is not installed."""
-        pdf(self, path)
+        """Write the picture as PDF of one page, with scalable text that can be searched."""
+        Path(path).write_bytes(pdf(self.svg()))
 
     def save(self, path: str | Path) -> None:
         """Write the picture in the format of the path's ending: .svg .html .txt .tex .png .pdf; ValueError for others.

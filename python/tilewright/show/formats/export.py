@@ -1,34 +1,46 @@
-"""A picture as a file; PNG and PDF are made of the SVG by cairosvg, which is an extra."""
+"""A picture as a file. resvg makes the PNG of the SVG."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright.show.drawing.measure import measure
+from tilewright.show.formats.pdf import pdf
 
 if TYPE_CHECKING:
     from tilewright.show.drawing.picture import Picture
 
-__all__ = ["pdf", "png", "save"]
+__all__ = ["png", "save"]
 
-LARGEST = 32767  # pixels that cairo draws
+LARGEST = 32767  # pixels, each way
+# Of the first that is there are the letters where the first families that the SVG asks for are not.
+MONOSPACE = ("Liberation Mono", "Noto Sans Mono", "Ubuntu Mono", "Nimbus Mono PS", "FreeMono", "Courier New", "Courier")
+LETTER = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8">'
+    '<text y="8" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace">M</text></svg>'
+)
 
 
-def _cairosvg(kind: str) -> Any:
-    try:
-        import cairosvg
-    except (ImportError, OSError) as error:  # OSError: the package is there, the library cairo is not
-        raise ImportError(
-            f"{kind}: a picture becomes {kind.upper()} by cairosvg, which cannot be imported ({error}); install it "
-            "(`pip install cairosvg`) and the library cairo; .svg(), .html() and .tikz() need neither"
-        ) from error
-    return cairosvg
+@cache
+def _monospace() -> str:
+    """The family of letters that stands for what the SVG calls monospace; resvg leaves out what it has no font for."""
+    import resvg_py
+
+    blank = resvg_py.svg_to_bytes(svg_string=LETTER, skip_system_fonts=True)
+    for family in MONOSPACE:
+        if resvg_py.svg_to_bytes(svg_string=LETTER, monospace_family=family) != blank:
+            return family
+    raise OSError(
+        "png: no font with letters of one width was found on this machine, and a picture without its texts says "
+        "little; install one (Debian, Ubuntu: fonts-dejavu-core); .svg(), .html(), .tikz() and .pdf() need none"
+    )
 
 
 def png(picture: Picture, path: str | Path, scale: float = 2.0) -> None:
-    """Write a picture as PNG. Raises ImportError without cairosvg, TypeError, ValueError for a scale that is none."""
+    """Write a picture as PNG. Raises OSError without a font, TypeError, ValueError for a scale that is none."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise TypeError(f"png: expected scale to be a number, not {scale!r}")
     if not 0 < scale < math.inf:
@@ -39,12 +51,10 @@ def png(picture: Picture, path: str | Path, scale: float = 2.0) -> None:
             f"png: scale = {scale} makes a picture of {sheet.width * scale:.4g} x {sheet.height * scale:.4g} pixels; "
             f"there is room for {LARGEST} each way, so scale is at most {LARGEST / max(sheet.width, sheet.height):.3g}"
         )
-    Path(path).write_bytes(_cairosvg("png").svg2png(bytestring=picture.svg().encode(), scale=scale))
+    import resvg_py
 
-
-def pdf(picture: Picture, path: str | Path) -> None:
-    """Write a picture as PDF. Raises ImportError without cairosvg."""
-    Path(path).write_bytes(_cairosvg("pdf").svg2pdf(bytestring=picture.svg().encode()))
+    made = resvg_py.svg_to_bytes(svg_string=picture.svg(), zoom=scale, monospace_family=_monospace())
+    Path(path).write_bytes(made)
 
 
 def save(picture: Picture, path: str | Path) -> None:
@@ -65,7 +75,7 @@ def save(picture: Picture, path: str | Path) -> None:
     elif ending == ".png":
         png(picture, path)
     elif ending == ".pdf":
-        pdf(picture, path)
+        path.write_bytes(pdf(picture.svg()))
     else:
         raise ValueError(
             f"save: expected a path ending in .svg, .html, .txt, .tex, .png or .pdf, but got {str(path)!r}"
