@@ -30,7 +30,7 @@ def pdf(svg: str) -> bytes:
 
     >>> from tilewright import cute
     >>> made = pdf(cute.show("(2,2):(1,2)").svg())
-    >>> made[:8], b"/MediaBox [0 0 140.25 83.25]" in made, made == pdf(cute.show("(2,2):(1,2)").svg())
+    >>> made[:8], b"/MediaBox [0 0 239.25 107.25]" in made, made == pdf(cute.show("(2,2):(1,2)").svg())
     (b'%PDF-1.4', True, True)
     """
     root = ElementTree.fromstring(svg)
