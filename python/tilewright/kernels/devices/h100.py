@@ -20,8 +20,7 @@ RATES = {
 # Copies of operands: shares of the memory's bandwidth. 2026-11-23.
 PADDED = {
     "copies": 0.7681,  # share of the memory's bandwidth that copies from rows that are not aligned reach
-    "large": 0.7681,  # the same of larger ones, which were not measured apart
-    "kept_bytes": 52_428_800,  # of a copy that the L2 holds, at most
+    "row": 0.13e-9,  # seconds that each row takes at least: an H200's
     "launch": 2.5e-6,  # seconds of one more launch
 }
 

@@ -40,12 +40,11 @@ RULE = {
     "residue_gain": 0.995,  # the part of the time that must be left
 }
 
-# Copies of operands: shares of the memory's bandwidth. 2026-11-30.
+# Copies of operands. By 84 copies of 42 random shapes, 2026-11-30.
 PADDED = {
-    "copies": 1.3,  # that copies from rows that are not aligned reach, where the L2 holds them until they are read
-    "large": 0.85,  # that larger ones reach
-    "kept_bytes": 62_914_560,  # of a copy that the L2 holds, at most
-    "launch": 3.2e-6,  # seconds of one more launch
+    "copies": 1.0,  # the share of the memory's bandwidth that copies from rows that are not aligned reach
+    "row": 0.13e-9,  # seconds that each row takes at least
+    "launch": 2.3e-6,  # seconds of one more launch
 }
 
 # When K is split over the grid. The times come from the models of the kernels and of copies.
@@ -183,6 +182,11 @@ SM80 = {
         (64, 64, 64, (2, 2), 4, 2, 0.7),
         (128, 32, 64, (4, 1), 5, 2, 0.6),
         (64, 32, 64, (2, 2), 6, 3, 0.5),
+        # Four CTAs of a multiprocessor hide each other's beginnings and ends where K is short: 1,570 launches of ten
+        # shapes, 2026-11-30. Their addresses spill, up to 170 bytes a thread; they are faster all the same.
+        (64, 64, 64, (2, 2), 4, 4, 0.7),
+        (32, 128, 64, (1, 4), 4, 4, 0.6),
+        (128, 32, 64, (4, 1), 4, 4, 0.6),
     ),
     "narrow8": (  # the same of 8 bits, of which others spill
         (128, 128, 64, (2, 4), 4, 1, 1.0),
@@ -209,7 +213,8 @@ SM80 = {
     "occupied": 0.4,
     "held": 40,  # elements of a step that a thread loads into registers, at most: more do not fit beside its sums
     # The model: clocks, if nothing else is said. Set by 85 launches of random shapes on 2026-11-29: off by
-    # 22 %. `held`, `half_lines`, `at_ease` and `crowded` by those of 32 shapes, 2026-11-30.
+    # 22 %. `held`, `half_lines`, `at_ease` and `crowded` by those of 32 shapes; `begin` and the stores by 566 of 34
+    # shapes with K below 300, 2026-11-30.
     "clock": 1.7e9,  # a second
     "launch": 1.5e-6,  # seconds
     "converted": 0.25,  # of the rate of float8, which is converted to be multiplied
@@ -220,9 +225,10 @@ SM80 = {
     "load": 1300,  # until the elements of a step are in registers, where there is no cp.async
     "at_ease": 24,  # elements of a thread that this time is for, at most
     "crowded": 42,  # clocks more for each further element of a thread
-    "begin": 1200,  # of a tile, until it is multiplied
-    "store": 32.0,  # bytes a clock of C
-    "single_store": 6.0,  # the same, element by element
+    "begin": 900,  # of a tile, until it is multiplied
+    "store": 16.0,  # bytes a clock of C
+    "narrow_store": 8.3,  # the same, by fewer than 16 bytes at a time
+    "single_store": 6.2,  # the same, element by element
 }
 
 # gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. Those that made choices

@@ -11,6 +11,7 @@ from tilewright import BFloat16, Float32
 from tilewright.devices import H200
 from tilewright.kernels.common import launch
 from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.padded import Padded, PaddedGemm, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.problem import problem_of
@@ -127,9 +128,10 @@ def test_a_plan_of_several_launches_is_compiled_ahead_as_a_whole():
     assert all(one.compiled("sm_90a").lowered for one in plan.single_plans)
 
 
-def test_copies_that_the_l2_does_not_hold_take_longer():
-    seconds = [
-        padding_seconds(problem_of(rows, 64, 143, BFloat16), (True, False), H200) for rows in (100_000, 1_000_000)
-    ]
-    launch = Padded.of(H200).launch
-    assert (seconds[1] - launch) > 14 * (seconds[0] - launch)
+def test_copies_of_short_rows_take_as_long_as_their_number_says():
+    launch, row = Padded.of(H200).launch, Padded.of(H200).row
+    short, long = (padding_seconds(problem_of(10**6, 64, k, BFloat16), (True, False), H200) for k in (63, 1143))
+    assert short - launch == pytest.approx(10**6 * row)
+    assert long - launch == pytest.approx(
+        2 * 2 * 10**6 * 1152 / (Padded.of(H200).copies * Rates.of(H200).bandwidth * 1e12)
+    )

@@ -36,12 +36,11 @@ SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each othe
 
 
 class Padded(Section):
-    """The shares of the memory's bandwidth that copies of rows reach, and the seconds of one more launch."""
+    """The share of the memory's bandwidth that copies of rows reach, the seconds of a row, and of one more launch."""
 
     SECTION: ClassVar[str] = "PADDED"
     copies: float
-    large: float
-    kept_bytes: int
+    row: float
     launch: float
 
 
@@ -83,15 +82,16 @@ def pad(
 
 
 def padding_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
-    """The time that the copies are expected to take: what they read and write, at the memory's speed."""
+    """The time that the copies are expected to take: what they read and write at the memory's speed, or row by row."""
     p, total, numbers = problem.undivided, 0.0, Padded.of(facts)
     operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
     for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
         if wanted:
             padded = _padded_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
-            moved = 2 * workspace_bytes(rows, p.k, p.batch, padded, dtype.bits // 8)
-            share = numbers.copies if moved <= 2 * numbers.kept_bytes else numbers.large
-            total += numbers.launch + moved / (share * Rates.of(facts).bandwidth * 1e12)
+            size = workspace_bytes(rows, p.k, p.batch, padded, dtype.bits // 8)
+            count = size / (max(padded[:2]) * dtype.bits // 8)
+            moved = 2 * size / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
+            total += numbers.launch + max(moved, count * numbers.row)
     return total
 
 

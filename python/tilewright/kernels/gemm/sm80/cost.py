@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm80.plan import GemmSm80
 
-__all__ = ["Accesses", "Sm80Numbers", "Sm80Tile", "cost", "tile_cost", "tiles_for"]
+__all__ = ["LINE", "Accesses", "Sm80Numbers", "Sm80Tile", "cost", "tile_cost", "tiles_for"]
 
 WARP = 32  # lanes
 WIDEST, LINE = 16, 128  # bytes of an access and of a line
@@ -67,6 +67,7 @@ class Sm80Numbers(Section):
     crowded: float
     begin: float
     store: float
+    narrow_store: float
     single_store: float
 
 
@@ -145,7 +146,7 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
     meanwhile = max(multiplied, loaded) * (1 - 1 / (tile.ctas if full else max(last * tile.ctas, 1)))
     crowd = max(tile.held(size, accesses) - numbers.at_ease, 0)
     waited = steps * (numbers.load + numbers.crowded * crowd) / numbers.clock
-    stored = tile.bm * tile.bn * p.c_type.bits / 8 / (numbers.store if accesses.stored > 1 else numbers.single_store)
+    stored = tile.bm * tile.bn * p.c_type.bits / 8 / _stores(accesses.stored, p.c_type.bits // 8, numbers)
     return Cost(
         launch=numbers.launch,
         waves=waves,
@@ -158,6 +159,13 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
         stored=tile.ctas * stored * (full + last) / waves / numbers.clock,
         memory=p.moved_bytes / (rates.bandwidth * 1e12),
     )
+
+
+def _stores(vector: int, size: int, numbers: Sm80Numbers) -> float:
+    """Bytes of C that a multiprocessor stores in a clock, `vector` elements of `size` bytes at a time."""
+    if vector == 1:
+        return numbers.single_store
+    return numbers.store if vector * size == WIDEST else numbers.narrow_store
 
 
 def _rate(problem: GemmProblem, facts: DeviceFacts) -> float:
