@@ -27,7 +27,7 @@ PLANS = {  # by depth and the bits of an element
     (128, 16): Plan(2, 128, 2, True, True, 16),
     (256, 16): Plan(2, 80, 2, False, False, 0),
     (64, 8): Plan(3, 128, 4, True, True, 16),
-    (128, 8): Plan(3, 96, 2, True, True, 16),
+    (128, 8): Plan(2, 192, 2, False, True, 16),
     (256, 8): Plan(2, 64, 2, True, True, 16),
 }
 

@@ -181,7 +181,7 @@ def test_no_access_takes_more_than_the_least(depth, bits):
         (64, 16, None, None, 128), (64, 16, None, 0, 128), (64, 16, 100, 0, 128),
         (128, 16, None, None, 168), (128, 16, None, 0, 168), (128, 16, 100, 0, 168),
         (256, 16, None, None, 168), (256, 16, None, 0, 168), (256, 16, 100, 0, 168),
-        (64, 8, None, 0, 128), (128, 8, None, None, 128), (128, 8, None, 0, 128), (256, 8, None, 0, 168),
+        (64, 8, None, 0, 128), (128, 8, None, None, 168), (128, 8, None, 0, 168), (256, 8, None, 0, 168),
     ],
 )  # fmt: skip
 def test_nothing_is_spilled(depth, bits, left, right, registers):
