@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def check_requirements(wheel: Path) -> None:
-    """Without extras what all but GPUs needs; with one for CUDA, beside it, only NVRTC."""
+    """Without extras what everything but a GPU needs; with one for CUDA, beside it, only NVRTC."""
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         head = archive.read(metadata).decode("utf-8").partition("\n\n")[0]

@@ -15,11 +15,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from places import ROOT
 from tilewright import Float16, Float32, _core, cute
 from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below, beside
 from tilewright.show.drawing.measure import measure
 from tilewright.show.drawing.palette import fill, thread_ansi
 from tilewright.show.formats import export
+from tilewright.show.formats.pdf import pdf
 
 GOLDEN = Path(__file__).parent / "golden_svg"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -568,8 +570,23 @@ def test_a_scale_of_png_that_is_none(tmp_path):
             picture.png(tmp_path / "x.png", scale=scale)
     with pytest.raises(TypeError, match="png: expected scale to be a number, not '2'"):
         picture.png(tmp_path / "x.png", scale="2")
-    with pytest.raises(ValueError, match=r"x .* pixels; there is room for 32767 each way, so scale is at most"):
-        picture.png(tmp_path / "x.png", scale=1e9)
+    for scale in (1e9, 1e-3):
+        with pytest.raises(
+            ValueError, match=r"^png: .* x .* pixels; there is room for 1 to 32767 each way, so scale is"
+        ):
+            picture.png(tmp_path / "x.png", scale=scale)
+
+
+def test_png_without_resvg(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    export._monospace.cache_clear()
+    with pytest.raises(ImportError, match=r"^png: .*`pip install resvg-py`.*\.pdf\(\) do without"):
+        cute.show("4:1").png(tmp_path / "x.png")
+
+
+def drawn_in(made: bytes) -> str:
+    begin = made.index(b"stream\n") + 7
+    return zlib.decompress(made[begin : made.index(b"\nendstream", begin)]).decode("cp1252")
 
 
 def test_what_a_pdf_has(tmp_path):
@@ -578,13 +595,28 @@ def test_what_a_pdf_has(tmp_path):
     picture.save(tmp_path / "x.pdf")
     made = (tmp_path / "x.pdf").read_bytes()
     start = int(re.search(rb"startxref\n(\d+)", made)[1])
-    assert made[start:].startswith(b"xref\n0 5\n")
+    assert made[start:].startswith(b"xref\n0 6\n")
+    assert rb"/Title (a \\\\ \(b)" in made
     for i, place in enumerate(re.findall(rb"(\d{10}) 00000 n", made[start:])):
         assert made[int(place) :].startswith(b"%d 0 obj" % (i + 1))
-    begin = made.index(b"stream\n") + 7
-    content = zlib.decompress(made[begin : made.index(b"\nendstream")]).decode("cp1252")
-    shown = [re.sub(r"\\(.)", r"\1", text) for text in re.findall(r"\((.*)\) Tj", content)]
+    shown = [re.sub(r"\\(.)", r"\1", text) for text in re.findall(r"\((.*)\) Tj", drawn_in(made))]
     assert shown == [r"a \\ (b", "…", "7)", "ü ? x"]
+
+
+@pytest.mark.parametrize(
+    "file", [*GOLDEN.glob("*.svg"), *(ROOT / "docs/img").glob("*.svg")], ids=lambda file: file.stem
+)
+def test_every_text_of_a_picture_is_in_its_pdf(file):
+    svg = file.read_text(encoding="utf-8")
+    parts = [text for element in ElementTree.fromstring(svg).iter(f"{SVG}text") for text in element.itertext()]
+    shown = [re.sub(r"\\(.)", r"\1", text) for text in re.findall(r"\((.*)\) Tj", drawn_in(pdf(svg)))]
+    assert shown == [text for text in parts if text]
+
+
+def test_a_large_page_is_made_smaller():
+    made = pdf(cute.show("(512,512):(1000000000000,99999999999)", most=512).svg())
+    width, height = map(float, re.search(rb"/MediaBox \[0 0 (\S+) (\S+)\]", made).groups())
+    assert max(width, height) == 14_400
 
 
 def test_notes_stay_within_a_picture():
@@ -600,6 +632,11 @@ def test_png_without_fonts(tmp_path, monkeypatch):
     """resvg would leave out all texts. A family that stands for those that are not there is found once."""
     import resvg_py
 
+    export._monospace.cache_clear()
+    try:
+        export._monospace()
+    except OSError as error:
+        pytest.skip(str(error))
     draw, asked = resvg_py.svg_to_bytes, []
 
     def without(families):
@@ -624,6 +661,11 @@ def test_png_without_fonts(tmp_path, monkeypatch):
 
 def test_png_and_pdf(tmp_path):
     from PIL import Image
+
+    try:
+        export._monospace()
+    except OSError as error:
+        pytest.skip(str(error))
 
     for make in (PICTURES["thread_value"], PICTURES["dense"]):
         picture = make()

@@ -1,8 +1,9 @@
 // A picture in SVG: deterministic text, no script, no other assets, and no ground: it reads on light and dark pages.
 //
 // Texts outside of cells have a mid-tone, since an image cannot know whether the page around it is dark. All that is
-// used of SVG is what browsers, librsvg, Inkscape and CairoSVG draw alike: each text of a row of cells has a place of
-// its own where there is room for it, a thin line is not scaled, and letters are a whole number of pixels wide.
+// used of SVG is what browsers, resvg, librsvg, Inkscape and CairoSVG draw alike, and what show/formats/pdf.py knows:
+// each text of a row of cells has a place of its own where there is room for it, a thin line is not scaled, and letters
+// are a whole number of pixels wide.
 //
 // Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one
 // colour are one path, and each row says what its cells show, the values alone, with coordinates as short as they have

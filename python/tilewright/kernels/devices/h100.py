@@ -17,7 +17,7 @@ RATES = {
     "bandwidth": 3.007,  # TB/s of the memory
 }
 
-# Copies of operands: shares of the memory's bandwidth. 2026-11-23.
+# Copies of operands. 2026-11-23.
 PADDED = {
     "copies": 0.7681,  # share of the memory's bandwidth that copies from rows that are not aligned reach
     "row": 0.13e-9,  # seconds that each row takes at least: an H200's

@@ -164,6 +164,7 @@ SM80 = {
         (64, 64, 128, (2, 2), 4, 2, 0.6),
     ),
     "narrow": (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
+        # Stages are those of cp.async; elements that wait in registers have two or three.
         # Those of few rows, or columns, wait for memory: 1,020 launches of 32 shapes of 16 bits, 2026-11-30.
         # Of 64 by 128, 128 by 64 and 64 by 256 with 128 bytes a row, and of 32 by 64, the addresses spill. TFloat32
         # takes them, too: 50 random shapes of it were timed with them.
@@ -228,7 +229,7 @@ SM80 = {
     "begin": 900,  # of a tile, until it is multiplied
     "store": 16.0,  # bytes a clock of C
     "narrow_store": 8.3,  # the same, by fewer than 16 bytes at a time
-    "single_store": 6.2,  # the same, element by element
+    "single_store": 6.2,  # the same, element by element of 2 bytes
 }
 
 # gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. Those that made choices

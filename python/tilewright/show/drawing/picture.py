@@ -193,11 +193,11 @@ class Picture:
         return tikz(self)
 
     def png(self, path: str | Path, scale: float = 2.0) -> None:
-        """Write the picture as PNG, `scale` pixels for one of the SVG; OSError on a machine without fonts."""
+        """Write the picture as PNG, `scale` pixels for one of the SVG; OSError where the machine has no font for it."""
         png(self, path, scale)
 
     def pdf(self, path: str | Path) -> None:
-        """Write the picture as PDF of one page, with scalable text that can be searched."""
+        """Write the picture as PDF of one page; its text can be searched, and has ? for letters beyond Windows-1252."""
         Path(path).write_bytes(pdf(self.svg()))
 
     def save(self, path: str | Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tilewright.show.drawing.measure import measure
 from tilewright.show.formats.pdf import pdf
 
 if TYPE_CHECKING:
@@ -17,21 +17,34 @@ __all__ = ["png", "save"]
 
 LARGEST = 32767  # pixels, each way
 # Of the first that is there are the letters where the first families that the SVG asks for are not.
-MONOSPACE = ("Liberation Mono", "Noto Sans Mono", "Ubuntu Mono", "Nimbus Mono PS", "FreeMono", "Courier New", "Courier")
+MONOSPACE = (
+    *("Liberation Mono", "Noto Sans Mono", "Ubuntu Mono", "Nimbus Mono PS", "FreeMono", "Courier New", "Courier"),
+    *("Fira Mono", "Source Code Pro", "Roboto Mono", "JetBrains Mono", "Cascadia Mono"),
+)
 LETTER = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8">'
     '<text y="8" font-family="DejaVu Sans Mono,Menlo,Consolas,monospace">M</text></svg>'
 )
 
 
+def _resvg() -> Any:
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise ImportError(
+            f"png: resvg-py draws the picture, and cannot be imported ({error}); `pip install resvg-py`; .svg(), "
+            ".html(), .tikz() and .pdf() do without"
+        ) from error
+    return resvg_py
+
+
 @cache
 def _monospace() -> str:
     """The family of letters that stands for what the SVG calls monospace; resvg leaves out what it has no font for."""
-    import resvg_py
-
-    blank = resvg_py.svg_to_bytes(svg_string=LETTER, skip_system_fonts=True)
+    draw = _resvg().svg_to_bytes
+    blank = draw(svg_string=LETTER, skip_system_fonts=True)
     for family in MONOSPACE:
-        if resvg_py.svg_to_bytes(svg_string=LETTER, monospace_family=family) != blank:
+        if draw(svg_string=LETTER, monospace_family=family) != blank:
             return family
     raise OSError(
         "png: no font with letters of one width was found on this machine, and a picture without its texts says "
@@ -40,21 +53,21 @@ def _monospace() -> str:
 
 
 def png(picture: Picture, path: str | Path, scale: float = 2.0) -> None:
-    """Write a picture as PNG. Raises OSError without a font, TypeError, ValueError for a scale that is none."""
+    """Write a picture as PNG. Raises OSError without a font, ImportError without resvg-py, ValueError for the scale."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise TypeError(f"png: expected scale to be a number, not {scale!r}")
     if not 0 < scale < math.inf:
         raise ValueError(f"png: scale is positive, but got {scale}")
-    sheet = measure(picture)
-    if max(sheet.width, sheet.height) * scale > LARGEST:
+    svg = picture.svg()
+    width, height = (float(x) for x in re.findall(r' (?:width|height)="([\d.]+)"', svg)[:2])
+    least, most = 1 / min(width, height), LARGEST / max(width, height)
+    if not least <= scale <= most:
         raise ValueError(
-            f"png: scale = {scale} makes a picture of {sheet.width * scale:.4g} x {sheet.height * scale:.4g} pixels; "
-            f"there is room for {LARGEST} each way, so scale is at most {LARGEST / max(sheet.width, sheet.height):.3g}"
+            f"png: scale = {scale} makes a picture of {width * scale:.4g} x {height * scale:.4g} pixels; there is room "
+            f"for 1 to {LARGEST} each way, so scale is {least:.3g} to {most:.3g}"
         )
-    import resvg_py
-
-    made = resvg_py.svg_to_bytes(svg_string=picture.svg(), zoom=scale, monospace_family=_monospace())
-    Path(path).write_bytes(made)
+    family = _monospace()
+    Path(path).write_bytes(_resvg().svg_to_bytes(svg_string=svg, zoom=scale, monospace_family=family))
 
 
 def save(picture: Picture, path: str | Path) -> None:

@@ -19,6 +19,7 @@ __all__ = ["pdf"]
 Style = dict[str, str]
 
 POINTS = 0.75  # of a pixel
+LARGEST = 14_400  # points of a page, each way, that every reader takes: Annex C
 ADVANCE = 1233 / 2048  # of a letter of DejaVu Sans Mono, in its size; Courier's is 0.6
 STRETCH = 100 * ADVANCE / 0.6
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,7 +27,7 @@ ALPHA = "stroke-opacity"
 
 
 def pdf(svg: str) -> bytes:
-    """The PDF of a picture's SVG; letters that Windows-1252 lacks become question marks.
+    """The PDF of a picture's SVG; letters that Windows-1252 lacks become question marks, a larger page is made smaller.
 
     >>> from tilewright import cute
     >>> made = pdf(cute.show("(2,2):(1,2)").svg())
@@ -34,10 +35,12 @@ def pdf(svg: str) -> bytes:
     (b'%PDF-1.4', True, True)
     """
     root = ElementTree.fromstring(svg)
-    width, height = (float(root.attrib[name]) * POINTS for name in ("width", "height"))
+    pixels = [float(root.attrib[name]) for name in ("width", "height")]
+    points = min(POINTS, LARGEST / max(pixels))
+    width, height = (x * points for x in pixels)
     classes = _classes(root.findtext(f"{SVG}style") or "")
     alphas: dict[str, str] = {}
-    lines = [f"{POINTS} 0 0 {-POINTS} 0 {_number(height)} cm"]
+    lines = [f"{points:.6g} 0 0 {-points:.6g} 0 {_number(height)} cm 4 M"]  # SVG's limit of mitres
     for element in root:
         lines += _drawn(element, classes, {}, alphas)
     content = zlib.compress("\n".join(lines).encode("cp1252", "replace"), 9)
@@ -52,22 +55,29 @@ def pdf(svg: str) -> bytes:
         f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {_number(width)} {_number(height)}] /Contents 4 0 R "
         f"/Resources << /Font << {fonts} >> /ExtGState <<{states} >> >> >>".encode(),
         b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(content), content),
+        f"<< /Title ({_escaped(root.findtext(f'{SVG}title') or '')}) >>".encode("cp1252", "replace"),
     )
 
 
 def _file(*objects: bytes) -> bytes:
-    """The objects, of which the first is the catalogue, with the table of where each stands."""
+    """The objects, of which the first is the catalogue and the last says what it is, with the table of their places."""
     made, places = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", []
     for i, content in enumerate(objects):
         places.append(len(made))
         made += b"%d 0 obj\n%s\nendobj\n" % (i + 1, content)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(made))
-    return made + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
+    count = len(objects)
+    end = b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\n" % (count + 1, count)
+    end += b"startxref\n%d\n%%%%EOF\n" % len(made)
+    return made + b"xref\n0 %d\n0000000000 65535 f \n" % (count + 1) + table + end
 
 
 def _number(x: float) -> str:
     return f"{x:.3f}".rstrip("0").rstrip(".")
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\()])", r"\\\1", text)
 
 
 def _classes(sheet: str) -> dict[str, Style]:
@@ -113,7 +123,8 @@ def _color(color: str) -> str:
 
 
 def _shape(element: ElementTree.Element, kind: str, style: Style, alphas: dict[str, str]) -> Iterator[str]:
-    fill, stroke = style.get("fill", "#000"), style.get("stroke", "none")
+    stroke = style.get("stroke", "none")
+    fill = style.get("fill", "#000" if stroke == "none" else "none")  # a line has no inside to be filled
     yield "q"
     if fill != "none":
         yield f"{_color(fill)} rg"
@@ -164,16 +175,19 @@ def _text(element: ElementTree.Element, style: Style) -> Iterator[str]:
     size = float(style["font-size"].removesuffix("px"))
     bold = style.get("font-weight") == "bold"
     outline = style.get("stroke", "none") != "none"
+    if outline:  # of a text that makes the ground of another, and is not to be found beside it
+        yield "/Span << /ActualText () >> BDC"
     yield f"BT /{'B' if bold else 'F'} {size} Tf {_color(style['fill'])} rg"
-    if outline:  # of a text that makes the ground of another
+    if outline:
         yield f"{_color(style['stroke'])} RG {style['stroke-width']} w 2 Tr"
     pieces: list[tuple[str, str]] = [(element.attrib["x"], element.text or "")]
     for span in element:
         pieces.append((span.attrib["x"], span.text or ""))
     for at, text in pieces:
+        if not text:
+            continue
         natural = len(text) * ADVANCE * size
         stretch = STRETCH * float(style["textLength"]) / natural if "textLength" in style else STRETCH
         x = float(at) - (natural / 2 if style.get("text-anchor") == "middle" else 0)
-        letters = re.sub(r"([\\()])", r"\\\1", text)
-        yield f"{_number(stretch)} Tz 1 0 0 -1 {_number(x)} {style['y']} Tm ({letters}) Tj"
-    yield "ET" + (" 0 Tr" if outline else "")
+        yield f"{_number(stretch)} Tz 1 0 0 -1 {_number(x)} {style['y']} Tm ({_escaped(text)}) Tj"
+    yield "ET 0 Tr EMC" if outline else "ET"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SECTOR, LINE, WORD = 32, 128, 16  # bytes
 WARP, WARP_ROWS = 32, 16  # lanes, and rows of a block that a warp has
 SHARED = 128  # bytes a clock, to or from shared memory
-BROKEN = 1.2  # times as fast as by sectors the L2 takes lines that rows share: 34 launches, 2026-11-30
+BROKEN = 1.2  # times as fast the L2 takes the bytes of rows that share lines: 34 launches, 2026-11-30
 
 
 def store_clocks(cases: Cases, rate: float) -> Any:
@@ -23,7 +23,7 @@ def store_clocks(cases: Cases, rate: float) -> Any:
 
     TMA writes whole sectors. From registers a request of a warp has a piece of each of eight rows, or of C along M of
     each of four columns, which touches a sector, or two where rows begin anywhere. By lines each part of a row touches
-    a line more than its bytes are, unless rows begin at lines; the L2 takes lines as a whole then.
+    a line more than its bytes are, unless rows begin at lines; the L2 takes these bytes somewhat faster.
 
     >>> from tilewright import BFloat16
     >>> from tilewright.devices import H200
@@ -56,5 +56,5 @@ def _by_lines(cases: Cases, rate: float) -> Any:
     rows, length = np.minimum(x.bM, x.m) * x.bN / width / x.split_k, width * x.out
     more = x.pitch % LINE != 0
     requests = rows / WARP_ROWS * 4 * (-(-length // LINE) + more)
-    written = rows * np.where(more, (length + LINE) / BROKEN, length)
+    written = rows * np.where(more, np.maximum((length + LINE) / BROKEN, length), length)
     return written / rate + (rows * length + 3 * requests * WARP * WORD) / SHARED
