@@ -213,6 +213,7 @@ SM80 = {
     # Of the time of all its CTAs, that a multiprocessor takes for few of them: one alone is faster than half of two.
     "occupied": 0.4,
     "held": 40,  # elements of a step that a thread loads into registers, at most: more do not fit beside its sums
+    "few_steps": 4,  # along K, in which two stages of such elements are better than three; 2026-11-30
     # The model: clocks, if nothing else is said. Set by 85 launches of random shapes on 2026-11-29: off by
     # 22 %. `held`, `half_lines`, `at_ease` and `crowded` by those of 32 shapes; `begin` and the stores by 566 of 34
     # shapes with K below 300, 2026-11-30.
@@ -378,6 +379,7 @@ SM90_MODEL = {
     "ingest": 84.5,  # bytes a clock that come into a multiprocessor
     "stream": 48.5,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
+    "broken_lines": 1.2,  # times as fast it takes the bytes of lines that rows of C share: 34 launches, 2026-11-30
     "broken_rows": 1.51,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
     "latency": 1790,  # of a stage, from asking for it until it may be asked for again
     "launch": 9.85e-07,  # seconds

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
 
 WIDTHS = (16, 8, 4)  # bytes of a cp.async
-FEW_STEPS = 4  # along K
 ADA = 89  # the first capability with float8
 HOPPER = 90
 FLOAT8 = (Float8E4M3FN, Float8E5M2)
@@ -222,20 +221,20 @@ def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     fitting = []
     for tile in found:
         held = tile.held(size, _kinds(problem, tile, alignments))
-        staged = tile._replace(stages=_held_stages(problem, tile)) if held else tile
+        staged = tile._replace(stages=_held_stages(problem, tile, numbers.few_steps)) if held else tile
         if held <= numbers.held and staged.ctas * _bytes(staged) <= facts.shared_bytes:
             fitting.append(staged)
     return tuple(fitting)
 
 
-def _held_stages(problem: GemmProblem, tile: Sm80Tile) -> int:
+def _held_stages(problem: GemmProblem, tile: Sm80Tile, few_steps: int) -> int:
     """Stages where elements wait in registers for theirs: a third one is as good as more.
 
     Of 19 shapes, 2026-11-30, two stages were better in few steps, for what they leave of the L1, by up to 1.3 times,
     and for rows of a whole line where K has a rest, by 1.2 to 1.4 times; three in all others, by up to 1.5 times.
     """
     bk = tile.bytes_k * 8 // problem.a_type.bits
-    is_short = problem.k <= FEW_STEPS * bk
+    is_short = problem.k <= few_steps * bk
     return 2 if is_short or (tile.bytes_k == LINE and problem.k % bk != 0) else 3
 
 

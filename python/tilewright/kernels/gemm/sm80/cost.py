@@ -55,6 +55,7 @@ class Sm80Numbers(Section):
     float8: tuple[Sm80Tile, ...]
     occupied: float
     held: int
+    few_steps: int
     clock: float
     launch: float
     converted: float

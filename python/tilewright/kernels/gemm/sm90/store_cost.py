@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 SECTOR, LINE, WORD = 32, 128, 16  # bytes
 WARP, WARP_ROWS = 32, 16  # lanes, and rows of a block that a warp has
 SHARED = 128  # bytes a clock, to or from shared memory
-BROKEN = 1.2  # times as fast the L2 takes the bytes of rows that share lines: 34 launches, 2026-11-30
 
 
-def store_clocks(cases: Cases, rate: float) -> Any:
+def store_clocks(cases: Cases, rate: float, broken: float) -> Any:
     """Clocks of a multiprocessor to store a CTA's part of a tile, where the L2 takes `rate` bytes a clock.
+
+    Of lines that rows share it takes `broken` times as many.
 
     TMA writes whole sectors. From registers a request of a warp has a piece of each of eight rows, or of C along M of
     each of four columns, which touches a sector, or two where rows begin anywhere. By lines each part of a row touches
-    a line more than its bytes are, unless rows begin at lines; the L2 takes these bytes somewhat faster.
+    a line more than its bytes are, unless rows begin at lines.
 
     >>> from tilewright import BFloat16
     >>> from tilewright.devices import H200
@@ -31,7 +32,7 @@ def store_clocks(cases: Cases, rate: float) -> Any:
     >>> from tilewright.kernels.gemm.sm90.cases import Config, cases_of
     >>> odd = cases_of((Config(128, 256),), problem_of(2416, 4397, 128, BFloat16), H200)
     >>> for store in ("boxes", "lines", "singles"):
-    ...     print(store, round(float(store_clocks(odd._replace(store=STORES.index(store)), 64.0)[0])))
+    ...     print(store, round(float(store_clocks(odd._replace(store=STORES.index(store)), 64.0, 1.2)[0])))
     boxes 1024
     lines 3499
     singles 5632
@@ -45,16 +46,16 @@ def store_clocks(cases: Cases, rate: float) -> Any:
     crossing = np.where(x.pitch % (8 * size) != 0, (reach - width) / SECTOR, 0)
     directly = elements * size / width / WARP * pieces * (1 + crossing) * SECTOR / rate
     by_boxes = stored_by(x.store, BY_BOXES)
-    by_lines = np.where(x.store == STORES.index("lines"), _by_lines(x, rate), directly)
+    by_lines = np.where(x.store == STORES.index("lines"), _by_lines(x, rate, broken), directly)
     return np.where(by_boxes, elements * size / rate, by_lines)
 
 
-def _by_lines(cases: Cases, rate: float) -> Any:
+def _by_lines(cases: Cases, rate: float, broken: float) -> Any:
     """Bytes go into shared memory once, and for every request twice out of it."""
     x = cases
     width = np.maximum(x.run, 1)
     rows, length = np.minimum(x.bM, x.m) * x.bN / width / x.split_k, width * x.out
     more = x.pitch % LINE != 0
     requests = rows / WARP_ROWS * 4 * (-(-length // LINE) + more)
-    written = rows * np.where(more, np.maximum((length + LINE) / BROKEN, length), length)
+    written = rows * np.where(more, np.maximum((length + LINE) / broken, length), length)
     return written / rate + (rows * length + 3 * requests * WARP * WORD) / SHARED
