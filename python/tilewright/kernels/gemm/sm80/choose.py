@@ -230,7 +230,7 @@ def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
 def _held_stages(problem: GemmProblem, tile: Sm80Tile, few_steps: int) -> int:
     """Stages where elements wait in registers for theirs: a third one is as good as more.
 
-    Of 26 shapes, 2026-11-30, two were better in few steps, by up to 1.3 times, and for most tiles with rows of a whole
+    Of 24 shapes, 2026-11-30, two were better in few steps, by up to 1.3 times, and for most tiles with rows of a whole
     line where K has a rest, by up to 1.5 times; three in nearly all others, by up to 1.9 times.
     """
     bk = tile.bytes_k * 8 // problem.a_type.bits
