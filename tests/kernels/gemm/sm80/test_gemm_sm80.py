@@ -179,7 +179,7 @@ def test_small_problems_get_small_tiles():
         (problem_of(16, 4096, 4094, BFloat16), 256, 4, (16, 128)),  # 14.5; of copies 27.9
         (problem_of(40, 1017, 93, BFloat16), 256, 1, (32, 32)),  # 4.7; in tiles of 64 by 64 6.3
         (problem_of(2000, 77, 300, BFloat16, b="n"), 256, 1, (32, 32)),  # 7.4; of copies 9.2
-        (problem_of(284232, 16, 208, Float16, pads=(1, 1, 0)), 256, 1, (128, 32)),  # 63.9 with two stages; in tiles of 64 by 32 112.4
+        (problem_of(284232, 16, 208, Float16, pads=(1, 1, 0)), 256, 1, (128, 32)),  # 63.9 in two stages; 64x32 112.4
         (problem_of(125776, 57, 101, BFloat16, b="n"), 256, 1, (64, 64)),  # 36.4; of copies 47.4
     ],
 )
