@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dis
 import enum
-import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._traceback import is_package
+from tilewright.lang.global_names import global_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,8 +17,6 @@ __all__ = ["has_changed", "watched"]
 
 # Rebinding the name is how these change.
 _PLAIN = (bool, int, float, complex, str, bytes, type, types.NoneType, enum.Enum, _core.Layout, _core.ComposedLayout)
-_EXTENDED_ARG, _LOAD_GLOBAL, _LOAD_NAME = (dis.opmap[x] for x in ("EXTENDED_ARG", "LOAD_GLOBAL", "LOAD_NAME"))
-_FLAGS = 1 if sys.version_info >= (3, 11) else 0  # bits of LOAD_GLOBAL's argument below the name's number
 
 
 def watched(functions: Iterable[Any]) -> tuple[Any, ...]:
@@ -73,7 +70,7 @@ def _is_plain(value: Any) -> bool:
 def _read(function: types.FunctionType) -> Iterator[tuple[Any, Any, Any]]:
     """What a function reads by names that are not its own: the namespaces, the names, the values."""
     code, namespace = function.__code__, function.__globals__
-    for name in _global_names(code):
+    for name in global_names(code)[0]:
         if name in namespace:
             yield namespace, name, namespace[name]
     for cell in function.__closure__ or ():
@@ -81,19 +78,3 @@ def _read(function: types.FunctionType) -> Iterator[tuple[Any, Any, Any]]:
             yield cell, None, cell.cell_contents
         except ValueError:  # it is empty
             continue
-
-
-def _global_names(code: types.CodeType) -> set[str]:
-    """The names that are loaded as globals; co_names has attributes, too. `dis` takes as long as the tracing itself."""
-    names, text, before = set(), code.co_code, 0
-    for i in range(0, len(text), 2):
-        operation, argument = text[i], text[i + 1] | before
-        before = argument << 8 if operation == _EXTENDED_ARG else 0
-        if operation == _LOAD_GLOBAL:
-            names.add(code.co_names[argument >> _FLAGS])
-        elif operation == _LOAD_NAME:
-            names.add(code.co_names[argument])
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            names |= _global_names(inner)
-    return names

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dis
-import functools
 from array import array
 from collections import deque
 from contextlib import suppress
 from enum import Enum
 from functools import partial
-from types import BuiltinMethodType, CellType, CodeType, FunctionType, GeneratorType, MethodType, SimpleNamespace
+from types import BuiltinMethodType, CellType, FunctionType, GeneratorType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.lang.carry.containers import slots_of
 from tilewright.lang.carry.registry import is_package_module, is_package_type, leaf_of, mutable_kinds, parts_of
+from tilewright.lang.global_names import global_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -171,24 +170,6 @@ def register_wrapper(kind: type, function_of: Callable[[Any], Any]) -> None:
     mutable_kinds.clear()
 
 
-@functools.cache
-def _global_names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of modules' variables that a function reads, and that it assigns."""
-    reads: dict[str, None] = {}
-    assigns: dict[str, None] = {}
-    for operation in dis.get_instructions(code):
-        if operation.opname == "LOAD_GLOBAL":
-            reads[operation.argval] = None
-        elif operation.opname == "STORE_GLOBAL":
-            assigns[operation.argval] = None
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            more, others = _global_names(inner)
-            reads |= dict.fromkeys(more)
-            assigns |= dict.fromkeys(others)
-    return tuple(reads), tuple(assigns)
-
-
 def seen_by(function: Any) -> Iterator[tuple[str, Any]]:
     """What a function can change by itself: objects, and variables around it, each with its name."""
     if isinstance(function, (MethodType, BuiltinMethodType)):
@@ -205,7 +186,7 @@ def seen_by(function: Any) -> Iterator[tuple[str, Any]]:
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         yield f"a default of {name}", defaults
         outer = function.__globals__
-        reads, assigns = _global_names(function.__code__)
+        reads, assigns = global_names(function.__code__)
         # Dicts and sets of a module are mostly caches, of what is made while tracing.
         yield from ((x, outer[x]) for x in reads if x in outer and not isinstance(outer[x], (dict, set)))
         yield from ((f"global {assigned}", _global(outer, assigned)) for assigned in assigns)
