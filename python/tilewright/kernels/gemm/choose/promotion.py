@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 REGISTERS, OF_THREAD = 65536, 255
+SELDOM = tuple(sorted({n << i for n in (2, 3) for i in range(24)} | {1}))  # few numbers: each is a kernel of its own
 REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
 
 
@@ -76,7 +77,7 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.simt.build import choose
     >>> [choose(problem_of(n, 2048, 8192, Float32), (16, 16, 16)).promote for n in (128, 1536, 4096)]
-    [48, 120, 359]
+    [48, 96, 256]
     """
     whole = whole or plan.problem
     allowed, beside = terms_allowed(whole, facts), sums_beside(plan, whole)
@@ -88,10 +89,13 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
         return 0
     if not can_promote(plan.problem, sums, plan.threads * plan.ctas_per_sm, facts):
         return 0
-    # c + terms / c = left, or the least of c + terms / c
-    left = allowed - beside
-    together = (left + math.sqrt(left * left - 4 * terms)) / 2 if left > 2 * math.sqrt(terms) else math.sqrt(terms)
-    return max(int(together / max(plan.tiler_mnk[2] // plan.sliced_k, 1)), 1)
+    step = max(plan.tiler_mnk[2] // plan.sliced_k, 1)
+
+    def left_by(promote: int) -> float:
+        return promote * step + terms / (promote * step)
+
+    enough = [promote for promote in SELDOM if left_by(promote) <= allowed - beside]
+    return max(enough) if enough else min(SELDOM, key=left_by)
 
 
 def can_promote(problem: GemmProblem, sums: int, threads: int, facts: DeviceFacts) -> bool:
