@@ -6,8 +6,9 @@ with sqrt(n), cutting off, as tensor cores do, one that grows with n. n / c sums
     sqrt(c + n / c)    instead of    sqrt(n)
 
 A second set of sums takes registers, and time: FMA promotes only what is longer than sums of cuBLAS, and as seldom as
-leaves no larger error (short_sums.py). Where threads have many sums, gemm_simt has the totals in shared memory. Tensor
-cores promote where threads have few sums. What is rounded to 16 bits in the end does not show the difference.
+leaves no larger error (short_sums.py), but after one of few numbers of steps, since each makes another kernel. Where
+threads have many sums, gemm_simt has the totals in shared memory. Tensor cores promote where threads have few sums.
+What is rounded to 16 bits in the end does not show the difference.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 REGISTERS, OF_THREAD = 65536, 255
-SELDOM = tuple(sorted({n << i for n in (2, 3) for i in range(24)} | {1}))  # few numbers: each is a kernel of its own
+SELDOM = tuple(sorted({1} | {n << i for n in (2, 3) for i in range(24)}))  # steps: 1, 2, 3, 4, 6, 8, 12, ...
 REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
 
 
@@ -89,7 +90,7 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
         return 0
     if not can_promote(plan.problem, sums, plan.threads * plan.ctas_per_sm, facts):
         return 0
-    step = max(plan.tiler_mnk[2] // plan.sliced_k, 1)
+    step = max(int(plan.tiler_mnk[2]) // int(plan.sliced_k), 1)
 
     def left_by(promote: int) -> float:
         return promote * step + terms / (promote * step)
