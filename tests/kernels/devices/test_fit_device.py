@@ -47,7 +47,7 @@ def test_the_h200s_own_times_give_its_numbers(made_up, monkeypatch, capsys):
     assert run(monkeypatch, "--dry", "--out", made_up) == 0
     assert "dry_run.py has the numbers of NVIDIA dry run" in capsys.readouterr().out
     values = values_of(made_up / "dry_run.py")
-    for name in ("RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL"):
+    for name in ("RATES", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL"):
         assert values[name] == packaged(name, H200), name
 
 
@@ -58,7 +58,7 @@ def test_the_file_is_one_of_the_packages(made_up, monkeypatch):
     values = values_of(made_up / "h100.py")
     assert values["DEVICE"] == FACTS.name
     assert values["MEASURED"].endswith("CUDA driver 13000")
-    assert {x for x in values if isinstance(values[x], dict) and x.isupper()} == {"RATES", "PADDED"}
+    assert {x for x in values if isinstance(values[x], dict) and x.isupper()} == {"RATES"}
     assert values["RATES"] == packaged("RATES", H200) != packaged("RATES", FACTS)
     assert text.count("# So the package's numbers hold.") == 2
     assert "off by 0.0%, and what is chosen takes\n# 0.0% longer" in text

@@ -29,7 +29,7 @@ __all__ = [
 
 GENERATIONS = {75: "t4", 80: "a100", 86: "a10", 89: "l40s", 90: "h200", 100: "b200", 120: "rtx_pro_6000"}
 COMPLETE = "h200"
-SECTIONS = ("RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL")  # those that a user may have measured
+SECTIONS = ("RATES", "SIMT_TILES", "SIMT_MODEL", "SM90_MODEL")  # those that a user may have measured
 SCALARS: dict[Any, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 S = TypeVar("S", bound="Section")

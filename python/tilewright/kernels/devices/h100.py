@@ -17,13 +17,6 @@ RATES = {
     "bandwidth": 3.007,  # TB/s of the memory
 }
 
-# Copies of operands. 2026-11-23.
-PADDED = {
-    "copies": 0.7681,  # share of the memory's bandwidth that copies from rows that are not aligned reach
-    "row": 0.13e-9,  # seconds that each row takes at least: an H200's
-    "launch": 2.5e-6,  # seconds of one more launch
-}
-
 # gemm_simt: the rates of its tiles, and how long a tile takes. Of 2026-11-23, CUDA driver 13000.
 # Fitted to 266 launches of 10 shapes: off by 9.5%, and what is chosen takes
 # 1.8% longer than the best of all. The H200's numbers: off by 13.2%, and 2.4% longer.

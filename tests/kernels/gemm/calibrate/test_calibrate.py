@@ -21,7 +21,6 @@ from tilewright.kernels.devices import as_packaged, packaged
 from tilewright.kernels.gemm.calibrate import fit, models, samples
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.choose.rates import Rates
-from tilewright.kernels.gemm.composite.padded import Padded
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt.cost import SimtModel
 from tilewright.kernels.gemm.simt.tiles import SimtTiles
@@ -124,7 +123,6 @@ def test_the_numbers_of_a_device_are_found_and_other_processes_take_them(device,
     for name in MODEL:
         assert getattr(model, name) == pytest.approx(getattr(Sm90Model.of(SLOWER), name), rel=0.1), name
     assert Rates.of(FACTS).bandwidth == pytest.approx(2.9)
-    assert Padded.of(FACTS).copies * 2.9 == pytest.approx(Padded.of(H200).copies * 4.2, rel=1e-3)
     rates = [[tile.rate for tile in SimtTiles.of(facts).tiles] for facts in (SLOWER, FACTS)]
     assert rates[1] == pytest.approx(rates[0], rel=0.01)
     assert SimtModel.of(FACTS) is not None  # complete, and of the right types
@@ -154,7 +152,7 @@ def test_where_the_packages_numbers_choose_as_well_they_hold(device, few):
         assert "off by 0.0%, and what is chosen takes 0.0% longer than the best of all." in said
         assert said.endswith("The package's numbers hold.")
     names = calibration.parsed(Path(found.file).read_text()).keys()
-    assert names == {"DEVICE", "MEASURED", "BEGAN_FROM", "RATES", "PADDED"}
+    assert names == {"DEVICE", "MEASURED", "BEGAN_FROM", "RATES"}
     assert Rates.of(FACTS).bandwidth == pytest.approx(4.2)
 
 
@@ -167,12 +165,10 @@ def test_a_second_calibration_begins_from_the_packages_numbers(device, few, monk
     for _ in range(2):
         assert kernels.gemm.calibrate() == first
         assert Rates.of(FACTS).bandwidth == pytest.approx(2.9)
-        assert Padded.of(FACTS).copies == pytest.approx(Padded.of(H200).copies * 4.2 / 2.9, rel=1e-3)
     device.facts = SLOWER  # a known one, by other times
     device.like = as_packaged(H200)
     kernels.gemm.calibrate()
     assert Rates.of(SLOWER).bandwidth == pytest.approx(4.2)
-    assert Padded.of(SLOWER).copies == pytest.approx(Padded.of(H200).copies)
 
 
 @pytest.mark.parametrize("arch", DEVICES)
@@ -183,7 +179,7 @@ def test_devices_of_every_generation_are_measured(device, few, monkeypatch, arch
     kernels.gemm.calibrate()
     sections = devices.calibrated(device.facts).sections
     assert ("SM90_MODEL" in sections) == (arch == "sm_90a") == any(x.section == "SM90_MODEL" for x in device.timed)
-    assert {"RATES", "PADDED", "SIMT_TILES", "SIMT_MODEL"} <= sections.keys()
+    assert {"RATES", "SIMT_TILES", "SIMT_MODEL"} <= sections.keys()
     for name, values in sections.items():
         assert same(values, packaged(name, device.facts)), name
 

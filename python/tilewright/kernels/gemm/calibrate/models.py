@@ -67,18 +67,13 @@ def expected(sample: Sample, facts: DeviceFacts) -> float:
 
 
 def _memory(timed: Timed, facts: DeviceFacts) -> Fit:
-    """RATES with the bandwidth of a copy, and PADDED, by which copies of operands take as long as they did.
-
-    Operands that are worth copying are small: they come from the L2 and go there. Padded GEMMs tell no better number,
-    since it stands for copies that are turned and for others.
-    """
+    """RATES with the bandwidth of a copy: of the memory's, copies of operands reach what they reach elsewhere."""
     sample, seconds = timed
     bandwidth = sum(problem_bytes(sample.problem)) / seconds / 1e12
-    rates, padded = packaged("RATES", facts), packaged("PADDED", facts)
-    copies = padded["copies"] * rates["bandwidth"] / bandwidth
-    sections = {"RATES": {**rates, "bandwidth": bandwidth}, "PADDED": {**padded, "copies": copies}}
-    said = f"{bandwidth:.3g} TB/s. Copies of operands take as long as by the package's numbers, and all else is theirs."
-    return Fit("the memory's bandwidth", rounded(sections), True, said)
+    sections = {"RATES": {**packaged("RATES", facts), "bandwidth": bandwidth}}
+    return Fit(
+        "the memory's bandwidth", rounded(sections), True, f"{bandwidth:.3g} TB/s. Other rates are the package's."
+    )
 
 
 def _simt_seconds(sample: Sample, facts: DeviceFacts, model: simt.SimtModel, rates: dict[Any, float]) -> float:

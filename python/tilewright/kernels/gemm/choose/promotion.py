@@ -13,6 +13,7 @@ What is rounded to 16 bits in the end does not show the difference.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -38,7 +39,6 @@ __all__ = [
 ]
 
 REGISTERS, OF_THREAD = 65536, 255
-SELDOM = tuple(sorted({1} | {n << i for n in (2, 3) for i in range(24)}))  # steps: 1, 2, 3, 4, 6, 8, 12, ...
 REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
 
 
@@ -70,6 +70,12 @@ def _shows(problem: GemmProblem) -> bool:
     return problem.c_type in (Float32, Float64)
 
 
+@functools.cache
+def _few_numbers() -> tuple[int, ...]:
+    """1, 2, 3, 4, 6, 8, 12 and so on: from each to the next there is at most a half more."""
+    return (1, *sorted(n << i for n in (2, 3) for i in range(24)))
+
+
 def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = None) -> int:
     """The `promote` of a plan of gemm_simt: 0 where its sums are as short as cuBLAS's, or have no room for totals.
 
@@ -95,8 +101,8 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     def left_by(promote: int) -> float:
         return promote * step + terms / (promote * step)
 
-    enough = [promote for promote in SELDOM if left_by(promote) <= allowed - beside]
-    return max(enough) if enough else min(SELDOM, key=left_by)
+    enough = [promote for promote in _few_numbers() if left_by(promote) <= allowed - beside]
+    return max(enough) if enough else min(_few_numbers(), key=left_by)
 
 
 def can_promote(problem: GemmProblem, sums: int, threads: int, facts: DeviceFacts) -> bool:
