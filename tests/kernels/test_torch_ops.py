@@ -180,6 +180,9 @@ def test_meta_tensors():
 # ---- errors ----
 
 
+X = torch.zeros(2, 3)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -190,13 +193,16 @@ def test_meta_tensors():
         (lambda: twt.matmul([[1.0]], torch.zeros(1)), TypeError,
          "tilewright.torch.matmul: expected a to be a torch.Tensor, but got list"),
         (lambda: twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2, dtype=torch.float64)), TypeError,
-         "kernels.gemm: no MMA atom multiplies Float32 (mA) by Float64 (mB); give both the same type"),
+         "tilewright.torch.matmul: a has elements of torch.float32 and b of torch.float64, which no kernel multiplies; "
+         "convert one of them"),
         (lambda: twt.matmul(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(3, 2, dtype=torch.int64)), TypeError,
          "tilewright.torch.matmul: a has elements of torch.int64, which no kernel multiplies; convert them to one of "
          "torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2, "
          "torch.int8, torch.uint8"),
         (lambda: twt.linear(torch.zeros(2, 3), torch.zeros(2, 3), torch.tensor(1.0)), ValueError,
-         "tilewright.torch: bias () must be (N) with N = 2"),
+         "tilewright.torch.linear: bias () must be (N) with N = 2, the rows of weight"),
+        (lambda: torch.ops.tilewright.gemm(X, X.mT, None, torch.zeros(3), 1, 0, None, None), ValueError,
+         "tilewright.torch: bias (3,) must be (N) with N = 2"),
     ],
 )  # fmt: skip
 def test_errors(call, error, text):

@@ -241,7 +241,7 @@ def _again(
 
 
 def _require(function: str, added: Any = None, **factors: Any) -> None:
-    """TypeError or ValueError where `factors` are no tensors that can be multiplied, or `added` none at all."""
+    """TypeError or ValueError where the two `factors` are no tensors to be multiplied, or `added` none at all."""
     for name, x in (*factors.items(), *(() if added is None else added.items())):
         if not isinstance(x, Tensor):
             raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
@@ -253,6 +253,12 @@ def _require(function: str, added: Any = None, **factors: Any) -> None:
                 f"{function}: {name} has elements of {x.dtype}, which no kernel multiplies; convert them to one of "
                 f"{', '.join(map(str, FACTORS))}"
             )
+    (name, x), (other, y) = factors.items()
+    if x.dtype != y.dtype and not any(x.dtype in mixed and y.dtype in mixed for mixed in (FLOAT8, INTEGERS)):
+        raise TypeError(
+            f"{function}: {name} has elements of {x.dtype} and {other} of {y.dtype}, which no kernel multiplies; "
+            "convert one of them"
+        )
 
 
 def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Tensor:
@@ -347,6 +353,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation:
         raise ValueError(
             f"{function}: x {tuple(left)} and weight {tuple(right)} must be (.., K) and (N, K) of the same K"
         )
+    if bias is not None and bias.shape != right[:1]:
+        raise ValueError(f"{function}: bias {tuple(bias.shape)} must be (N) with N = {right[0]}, the rows of weight")
     is_vector = len(left) == 1
     rows = x[None] if is_vector else x
     result = _run(function, rows, weight, None, bias, activation=activation, is_transposed=True)
