@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core, numeric
 from tilewright._boundary import shown
 from tilewright._core import program
+from tilewright._traceback import is_package, warn
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.text.printing import filled
@@ -21,6 +22,7 @@ from tilewright.lang.leaves import argument_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import FrameType
 
     from tilewright.lang.arguments import Leaves
     from tilewright.lang.calls.decorated import Traced
@@ -79,12 +81,12 @@ def on_cpu(
 ) -> Iterator[None]:
     """How the CPU runs kernels inside of this `with`; kernels without tensors run there.
 
-    check: whether every access is checked; by default launches of up to 65,536 threads are, or what the variable
-    TILEWRIGHT_CHECK says (0 or 1). seed: the order in which CTAs begin, in which warps take turns and in which copies
-    land; the same seed gives the same order. resident: how many CTAs, or clusters, checks let run at once; by default
-    one to four, as the seed chooses, and without a seed up to 256; of a cooperative launch all. Where those that run
-    wait for one that has not begun, that is found as a deadlock. memory: tensors that kernels reach by addresses which
-    they read from memory.
+    check: whether every access is checked; by default launches of up to 65,536 threads are, with a warning for larger
+    ones, or what the variable TILEWRIGHT_CHECK says (0 or 1). seed: the order in which CTAs begin, in which warps take
+    turns and in which copies land; the same seed gives the same order. resident: how many CTAs, or clusters, checks let
+    run at once; by default one to four, as the seed chooses, and without a seed up to 256; of a cooperative launch all.
+    Where those that run wait for one that has not begun, that is found as a deadlock. memory: tensors that kernels
+    reach by addresses which they read from memory.
 
     Raises TypeError for a seed or a resident that is no integer, ValueError for a resident below 1. Source: tilewright.
 
@@ -119,11 +121,30 @@ def is_on_cpu() -> bool:
     return _settings.is_inside
 
 
-def _is_checked(threads: int) -> bool:
+def _is_checked(name: str, threads: int) -> bool:
+    """Whether a launch is checked; a warning where nobody said that a large one should not be."""
     if _settings.check is not None:
         return _settings.check
     said = os.environ.get("TILEWRIGHT_CHECK")
-    return said not in ("0", "") if said is not None else threads <= CHECKED_THREADS
+    if said is not None:
+        return said not in ("0", "")
+    if threads > CHECKED_THREADS and not _is_own_call():
+        warn(
+            f"{name} runs unchecked, since its {threads:,} threads are more than {CHECKED_THREADS:,}: races and "
+            "accesses out of bounds are not found; say cute.on_cpu(check=True), or False, or set TILEWRIGHT_CHECK to "
+            "1 or 0"
+        )
+    return threads <= CHECKED_THREADS
+
+
+def _is_own_call() -> bool:
+    """Whether a function of tilewright.torch launches: who calls that has no kernel to be checked."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and is_package(module := frame.f_globals.get("__name__", "")):
+        if module.startswith("tilewright.torch."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
@@ -154,7 +175,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             shared_bytes=launch.shared_bytes,
             arguments=[argument_of(leaves.values, one) for one in launch.arguments],
             memory=ranges,
-            check=_is_checked(prod(launch.grid) * prod(launch.block)),
+            check=_is_checked(function.name, prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
             resident=_resident(launch),
             maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
@@ -174,7 +195,13 @@ def _run_as_thread(traced: Traced, leaves: Leaves, function: Any) -> tuple[tuple
     memory = {one.parameter: one for one in leaves.memory}
     ranges = [_range(memory[i], name) for i, name in enumerate(function.parameters) if i in memory]
     findings, output = program.run_kernel(
-        traced.program, traced.host, [1], [1], arguments=leaves.values, memory=ranges, check=_is_checked(1)
+        traced.program,
+        traced.host,
+        [1],
+        [1],
+        arguments=leaves.values,
+        memory=ranges,
+        check=_is_checked(function.name, 1),
     )
     _report(function.name, findings, output)
     return ()
