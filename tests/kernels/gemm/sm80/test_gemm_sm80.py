@@ -360,7 +360,9 @@ def test_what_narrow_tiles_spill(compiler, arch, thorough):
     """Nothing, but for those of which a multiprocessor has four."""
     epilogue = Epilogue(0.5, 2, "n", Float32, 1, "gelu")
     plans = list({plan.name: plan for plan in narrow_plans(1002, 1006, 1010, BFloat16, epilogue=epilogue)}.values())
-    plans = [plan for i, plan in enumerate(plans) if thorough or i % 5 == 2 * (arch == "sm_80")]
+    plans = [
+        plan for i, plan in enumerate(plans) if thorough or i % 9 == 3 * (arch == "sm_80")
+    ]  # all tiles are among them
     report = compile_program("gemm_sm80", [plan.name for plan in plans], arch).report
     for plan in plans:
         assert report[plan.name].stack_bytes <= (180 if plan.min_ctas == 4 else 0), str(plan)
