@@ -15,7 +15,7 @@ from tilewright import BFloat16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, cpasync, warp, warpgroup
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.simt import build as gemm_simt
-from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
 Tensor = torch.Tensor
 Plan = Any

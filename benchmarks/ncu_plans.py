@@ -211,8 +211,8 @@ def _staged(plan: Any) -> Iterator[Any]:
 def _by_sm90(chosen: Any, text: str) -> Any:
     """A plan of gemm_sm90 with this text."""
     from tilewright.devices import H200
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
     from tilewright.kernels.gemm.sm90.choose import Config, plan_of
+    from tilewright.kernels.gemm.sm90.plan import GemmSm90
     from tilewright.kernels.gemm.sm90.shared_operand import majors_of, smem_layout
 
     found = SM90_TEXT.match(text)

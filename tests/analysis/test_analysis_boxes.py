@@ -16,8 +16,8 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm.composite.split_k import parts_problem
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
-from tilewright.kernels.gemm.sm90.build import GemmSm90
 from tilewright.kernels.gemm.sm90.choose import Config, _majors, plan_of
+from tilewright.kernels.gemm.sm90.plan import GemmSm90
 from tilewright.kernels.kernel import kernel_of
 
 ROW = 128

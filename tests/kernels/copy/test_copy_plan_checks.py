@@ -119,7 +119,7 @@ def test_misaligned_accesses():
 
 def run_checked(plan, src, dst):
     """Past `fit`, which refuses what is misaligned."""
-    from tilewright.kernels.copy.host import run_on_host
+    from tilewright.kernels.copy.run import run_on_host
 
     return run_on_host(plan, src.ctypes.data, dst.ctypes.data, check=True)
 

@@ -15,7 +15,7 @@ from tilewright.kernels.common import plan as common_plan
 from tilewright.kernels.copy.api import make_plan
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.epilogue import bias_offset
-from tilewright.kernels.gemm.sm90.build import GemmSm90
+from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
 torch = pytest.importorskip("torch")
 cuda = _core.cuda

@@ -72,7 +72,7 @@ def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPl
 def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
     """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
     if src.device[0] in (CPU, CUDA_HOST):
-        from tilewright.kernels.copy.host import run_on_host
+        from tilewright.kernels.copy.run import run_on_host
 
         run_on_host(plan, src.address, dst.address)
         return None

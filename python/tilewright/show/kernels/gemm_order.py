@@ -14,7 +14,7 @@ from tilewright.show.drawing.tables import Content, table
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.simt.plan import GemmSimt
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
 __all__ = ["gemm_order_picture", "gemm_stages_picture", "tiles_at_once"]
 

@@ -12,9 +12,9 @@ import pytest
 from tilewright import BFloat16, Float32, _core
 from tilewright.devices import H200
 from tilewright.kernels.copy.choose import choose_copy
-from tilewright.kernels.copy.host import run_on_host
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CopyProblem
+from tilewright.kernels.copy.run import run_on_host
 from tilewright.kernels.gemm.calibrate import clock
 from tilewright.kernels.gemm.calibrate.samples import Sample, problem_bytes, steps
 from tilewright.kernels.gemm.choose.choose import choose_gemm

@@ -23,7 +23,6 @@ from tilewright.cute.atoms.mma_warpgroup import MmaF16BF16Op, MmaTF32Op, Operand
 from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
-from tilewright.kernels.gemm.sm90.build import GemmSm90
 from tilewright.kernels.gemm.sm90.choose import (
     Config,
     Sm90Configs,
@@ -34,6 +33,7 @@ from tilewright.kernels.gemm.sm90.choose import (
     variants,
 )
 from tilewright.kernels.gemm.sm90.cost import config_cost
+from tilewright.kernels.gemm.sm90.plan import GemmSm90
 from tilewright.kernels.gemm.sm90.shared_operand import shared_operand, smem_layout
 
 torch = pytest.importorskip("torch")

@@ -10,9 +10,9 @@ from tilewright import BFloat16, Float16, Float32
 from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
-from tilewright.kernels.gemm.sm90.build import N_EXTENTS
 from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, plan_of
 from tilewright.kernels.gemm.sm90.conditions import stores_of
+from tilewright.kernels.gemm.sm90.plan import N_EXTENTS
 
 ALIGNED = (256, 256, 256)
 CONFIGS = Sm90Configs.of(H200).configs

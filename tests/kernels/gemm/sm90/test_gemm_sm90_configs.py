@@ -12,11 +12,11 @@ from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, LayoutErr
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
-from tilewright.kernels.gemm.sm90.build import N_EXTENTS
 from tilewright.kernels.gemm.sm90.cases import cases_of, stacked
 from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, choose, plan_of
 from tilewright.kernels.gemm.sm90.conditions import stores_of
 from tilewright.kernels.gemm.sm90.cost import Sm90Model, config_cost, cost, costs, one_of
+from tilewright.kernels.gemm.sm90.plan import N_EXTENTS
 from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES
 
 ALIGNED = (256, 256, 256)

@@ -10,8 +10,8 @@ from tilewright import BFloat16, Float32, LayoutError, TFloat32
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
-from tilewright.kernels.gemm.sm90.build import N_EXTENTS
 from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, considered, plan_of, tiled_mma_of
+from tilewright.kernels.gemm.sm90.plan import N_EXTENTS
 
 ALIGNED = (256, 256, 256)
 CONFIGS = Sm90Configs.of(H200).configs

@@ -16,8 +16,8 @@ from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.launch import PADDED, KernelLaunch, Place
 from tilewright.kernels.common.operands import CPU, Operand
 from tilewright.kernels.common.plan_value import unchanging
-from tilewright.kernels.copy.host import run_on_host as copy_on_host
 from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.run import run_on_host as copy_on_host
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.plan import CompositeGemm, beside

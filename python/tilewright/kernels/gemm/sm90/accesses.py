@@ -22,7 +22,7 @@ from tilewright.kernels.gemm.sm90.tables import fragments_of, sum_coordinates
 if TYPE_CHECKING:
     from tilewright.analysis.totals.accesses import Accesses
     from tilewright.analysis.totals.totals import Integers
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
 GROUP = 128  # threads of a warpgroup
 ROWS, SPAN = 64, 128  # of an instruction; bytes of a row of a box

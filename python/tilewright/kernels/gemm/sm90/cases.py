@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.sm90.build import beside_stages
 from tilewright.kernels.gemm.sm90.conditions import MAX_STRIDE, run_columns, store_of
+from tilewright.kernels.gemm.sm90.plan import beside_stages
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN
 from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES, box_columns
 from tilewright.numeric import TFloat32

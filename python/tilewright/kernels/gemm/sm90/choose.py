@@ -15,11 +15,11 @@ from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
-from tilewright.kernels.gemm.sm90.build import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.cases import Config, Sm90Configs, cases_of, few_steps
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
 from tilewright.kernels.gemm.sm90.cost import cost as expected
 from tilewright.kernels.gemm.sm90.cost import costs, one_of
+from tilewright.kernels.gemm.sm90.plan import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes, smem_layout
 from tilewright.kernels.gemm.sm90.stores import STORES
 from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows

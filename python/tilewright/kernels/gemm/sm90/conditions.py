@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.gemm.sm90.plan import GemmSm90
     from tilewright.numeric import Numeric
 
 TMA_ALIGNMENT = 16  # bytes, of addresses and strides
@@ -36,7 +36,7 @@ MOST = 1 << 31  # coordinates of boxes have 32 bits
 def require_fields(plan: GemmSm90) -> None:
     """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
     from tilewright.cute.atoms.mma_warpgroup import OperandSource, WarpgroupMmaOp
-    from tilewright.kernels.gemm.sm90.build import MAX_CLUSTER, N_EXTENTS
+    from tilewright.kernels.gemm.sm90.plan import MAX_CLUSTER, N_EXTENTS
 
     def refuse(what: str) -> None:
         raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")

@@ -22,7 +22,7 @@ from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
 __all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "costs", "one_of"]
 

@@ -9,7 +9,7 @@ HERE = "tilewright.kernels.gemm.sm90"
 
 SM90 = Kernel(
     "sm90",
-    plan=f"{HERE}.build:GemmSm90",
+    plan=f"{HERE}.plan:GemmSm90",
     source="gemm_sm90.cuh",
     archs=(90, 90),
     choose=f"{HERE}.choose:choose",

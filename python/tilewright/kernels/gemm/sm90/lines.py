@@ -16,7 +16,7 @@ from tilewright.kernels.gemm.sm90.conditions import run_columns
 if TYPE_CHECKING:
     from tilewright.analysis.totals.totals import Booleans, Integers
     from tilewright.kernels.gemm.accesses import Launch
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
 LINE, WORD = 128, 16  # bytes
 BOX = 64 * LINE  # bytes, of which a warp has 16 rows

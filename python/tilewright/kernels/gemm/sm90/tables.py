@@ -14,8 +14,8 @@ import numpy as np
 from tilewright import _core
 from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
 from tilewright.kernels.gemm.partitions import by_modes, operand_indices, tile_coordinates
-from tilewright.kernels.gemm.sm90.build import GemmSm90
 from tilewright.kernels.gemm.sm90.conditions import run_columns
+from tilewright.kernels.gemm.sm90.plan import GemmSm90
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, SharedOperand
 from tilewright.kernels.gemm.tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
 from tilewright.numeric import TFloat32
