@@ -1,7 +1,7 @@
 // The tensor memory accelerator: one thread asks for a box of a tensor, which is copied between global and shared
 // memory asynchronously. The host describes the tensor in a TensorMap, as
-// python/tilewright/kernels/gemm/sm90/tensor_maps.py does; coordinates begin with the fastest mode. What lies outside the
-// tensor is read as zero and not written.
+// python/tilewright/kernels/gemm/sm90/tensor_maps.py does; coordinates begin with the fastest mode. What lies outside
+// the tensor is read as zero and not written.
 #pragma once
 
 #include "tilewright/mbarrier.cuh"

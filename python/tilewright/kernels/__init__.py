@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright._boundary import guard
 from tilewright._names import names_of
 from tilewright.kernels.copy.api import permute, tiled_copy, transpose
 from tilewright.kernels.copy.kernel import TILED_COPY
@@ -15,7 +14,9 @@ from tilewright.kernels.gemm.sm80.kernel import SM80
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.kernel import register
 from tilewright.kernels.visualize.kernel import VISUALIZE_TV
-from tilewright.kernels.visualize.tv import visualize_tv
+
+if TYPE_CHECKING:
+    from tilewright.kernels.visualize.tv import visualize_tv
 
 __all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]
 
@@ -23,6 +24,4 @@ for _kernel in (TILED_COPY, SIMT, SM80, SM90, PACKED, EDGED, SPLIT_K, SUM_PARTS,
     register(_kernel)
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = names_of(__name__)
-
-guard(globals(), ["visualize_tv"])  # the others are called again and again, and name the call themselves
+    __getattr__, __dir__ = names_of(__name__, {"visualize_tv": "tilewright.kernels.visualize.tv"})

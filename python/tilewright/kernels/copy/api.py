@@ -12,6 +12,10 @@ from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.launch import launch, launched_again, require_stream
 from tilewright.kernels.common.operands import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Operand, Operands, operand
+from tilewright.kernels.copy.choose import choose_copy
+from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.problem import copy_problem
+from tilewright.kernels.copy.run import run_on_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
 
     from tilewright._typing import Answer, Array, SupportsDLPack
     from tilewright.cute.tiled.tiled_copy import TiledCopy
-    from tilewright.kernels.copy.plan import CopyPlan
 
 __all__ = ["permute", "tiled_copy", "transpose"]
 
@@ -34,9 +37,6 @@ def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream:
 
 
 def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = None) -> Any:
-    from tilewright.kernels.copy.choose import choose_copy
-    from tilewright.kernels.copy.problem import copy_problem
-
     problem = copy_problem(src, dst, function, tiled_copy is None)
     if src.size == 0:
         return None, src, dst
@@ -72,8 +72,6 @@ def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPl
 def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
     """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
     if src.device[0] in (CPU, CUDA_HOST):
-        from tilewright.kernels.copy.run import run_on_host
-
         run_on_host(plan, src.address, dst.address)
         return None
     if src.device[0] in (CUDA, CUDA_MANAGED):
@@ -130,8 +128,6 @@ def tiled_copy(
     try:
         require_stream("kernels.tiled_copy", stream)
         if plan is not None:
-            from tilewright.kernels.copy.plan import CopyPlan
-
             if not isinstance(plan, CopyPlan):
                 raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
             if tiled_copy is not None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.common.operands import Operands
-from tilewright.kernels.common.report import CopyReport
 
 if TYPE_CHECKING:
+    from tilewright.kernels.common.report import CopyReport
     from tilewright.kernels.copy.plan import CopyPlan
 
 __all__ = ["conditions", "fit", "host", "run_on_host"]
@@ -33,7 +33,7 @@ def conditions(plan: CopyPlan, addresses: tuple[int, int], function: str) -> Non
 def host(plan: CopyPlan, operands: Operands, check: bool) -> CopyReport | None:
     """Run a plan on the CPU; with `check`, the report of what it did to every element."""
     if not operands[1].size:
-        return CopyReport(0, {})
+        return _report(0, {})
     report: CopyReport | None = run_on_host(plan, *operands.addresses, check=check)
     return report
 
@@ -64,4 +64,10 @@ def run_on_host(plan: CopyPlan, src_address: int, dst_address: int, *, check: bo
         return None
     if not plan.src_aligned:  # its accesses are made of aligned ones
         found["misaligned_load"] = {"count": 0, "first": []}
-    return CopyReport(math.prod(p.extents), found)
+    return _report(math.prod(p.extents), found)
+
+
+def _report(elements: int, found: dict[str, Any]) -> CopyReport:
+    from tilewright.kernels.common.report import CopyReport
+
+    return CopyReport(elements, found)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.kernels.common.launch import launched_again, require_stream
-from tilewright.kernels.gemm.request import DEFAULTS, GemmRequest, plan_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,36 +17,11 @@ if TYPE_CHECKING:
     from tilewright.cute.tiled.tiled_copy import TiledCopy
     from tilewright.cute.tiled.tiled_mma import TiledMma
     from tilewright.kernels.gemm.calibrate.calibrate import Calibrated
-    from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.run import Plan
 
 __all__ = ["gemm"]
 
 NAME = "kernels.gemm"
-
-
-def _output(function: str, mA: Any, mB: Any, beta: Any, plan: Any, out_dtype: Any) -> Any:
-    """The array for the result where none is given."""
-    from tilewright.kernels.gemm.operands import number
-    from tilewright.kernels.gemm.output import empty_output
-
-    if number(function, "beta", beta) != 0:
-        raise ValueError(f"{function}: beta is {beta}, but there is no mC to read; pass mC")
-    return empty_output(function, mA, mB, plan.problem.c_type if hasattr(plan, "problem") else out_dtype)
-
-
-def planned(
-    function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest, arch: str | None = None
-) -> tuple[GemmOperands, Any]:
-    """The operands of a call and its plan; None in place of the plan where C has no elements."""
-    from tilewright.kernels.gemm.operands import gemm_operands
-
-    require_stream(function, request.stream)
-    if mC is None:
-        mC = _output(function, mA, mB, request.beta, request.plan, request.out_dtype)
-    request.require(function)
-    operands = gemm_operands(function, mA, mB, mC, request)
-    return operands, None if operands.empty else plan_for(function, operands, request, arch)
 
 
 @short
@@ -64,6 +38,9 @@ def _plan(
     `arch` is the architecture to plan for: that of the tensors' device, and sm_90a for CPU tensors.
     ValueError where mC has no elements.
     """
+    from tilewright.kernels.gemm.choose.planned import planned
+    from tilewright.kernels.gemm.request import GemmRequest
+
     function = f"{NAME}.plan"
     request = GemmRequest.of(function, keywords)
     operands, plan = planned(function, mA, mB, mC, request, arch)
@@ -85,6 +62,7 @@ def _tune(
     ValueError for tensors that are not on a GPU.
     """
     from tilewright.kernels.gemm.choose.tune import tune
+    from tilewright.kernels.gemm.request import GemmRequest
 
     function = f"{NAME}.tune"
     return tune(function, mA, mB, mC, GemmRequest.of(function, keywords))
@@ -170,14 +148,15 @@ def gemm(
     """
     try:
         arguments = locals()
+        from tilewright.kernels.gemm import run as gemm_run
+        from tilewright.kernels.gemm.choose.planned import output_for, planned
+        from tilewright.kernels.gemm.request import DEFAULTS, GemmRequest
+
         given = {name: x for name, default in DEFAULTS.items() if (x := arguments[name]) is not default}
         require_stream(NAME, stream)
         if mC is None:
-            return gemm(mA, mB, _output(NAME, mA, mB, beta, plan, out_dtype), **given), None
-        request = GemmRequest(**given)
-        from tilewright.kernels.gemm import run as gemm_run
-
-        operands, fitting = planned(NAME, mA, mB, mC, request)
+            return gemm(mA, mB, output_for(NAME, mA, mB, beta, plan, out_dtype), **given), None
+        operands, fitting = planned(NAME, mA, mB, mC, GemmRequest(**given))
         return mC, None if fitting is None else gemm_run.execute(fitting, operands, stream, POSITIONS)
     except REFUSALS as error:
         shorten(error)
@@ -199,6 +178,8 @@ class _WithKeywords:
     @property
     def __signature__(self) -> Signature:
         from inspect import signature  # which few programs need, and which takes time to import
+
+        from tilewright.kernels.gemm.request import GemmRequest
 
         own, keywords = signature(self.function), signature(GemmRequest).parameters.values()
         return own.replace(parameters=[*list(own.parameters.values())[:-1], *keywords])

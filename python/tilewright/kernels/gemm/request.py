@@ -1,4 +1,4 @@
-"""What a call of kernels.gemm asks for, and its plan: a given one, one of given parts, a tuned or a chosen one."""
+"""What a call of kernels.gemm asks for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import LayoutError
 from tilewright._names import did_you_mean
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.common.operands import CUDA, CUDA_MANAGED
-from tilewright.numeric import Float32, TFloat32
+from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,11 +16,9 @@ if TYPE_CHECKING:
     from tilewright._typing import DType, SupportsDLPack
     from tilewright.cute.tiled.tiled_copy import TiledCopy
     from tilewright.cute.tiled.tiled_mma import TiledMma
-    from tilewright.devices import DeviceFacts
-    from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.run import Plan
 
-__all__ = ["GemmRequest", "facts_for", "plan_for"]
+__all__ = ["DEFAULTS", "GemmRequest"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -122,100 +119,3 @@ def require_divides(function: str, tiled_mma: Any, tiler: tuple[int, int, int]) 
                 f"{function}: tiler_mnk {text(tiler)} has {tiler[mode]} along {name}, but the TiledMma multiplies "
                 f"tiles of {size} there; use a multiple of {size}"
             )
-
-
-def plan_for(function: str, operands: GemmOperands, request: GemmRequest, arch: str | None) -> Plan:
-    """The plan for these operands; it fits them and their device."""
-    from tilewright.kernels.gemm.run import fitted
-
-    facts = facts_for(function, operands, arch)
-    if request.plan is not None:
-        plan: Plan = fitted(request.plan, operands, function)
-    elif request.tiled_mma is not None:
-        plan = _of_parts(function, operands, request.tiled_mma.op, request.parts)
-        plan.require(*operands.addresses[:3], function)
-    elif request.tiler_mnk is not None or request.stages is not None:
-        plan = _among(function, operands, facts, request.tiler_mnk, request.stages)
-    else:
-        return _tuned(operands) or _chosen(operands, facts)
-    plan.require_device(facts, function)
-    return plan
-
-
-def facts_for(function: str, operands: GemmOperands, arch: str | None = None) -> DeviceFacts:
-    """The device to plan for: that of the tensors, or the usual one of an architecture."""
-    from tilewright.devices import DEVICES, H200
-
-    if arch is not None:
-        if not isinstance(arch, str) or arch not in DEVICES:
-            raise ValueError(f"{function}: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
-        return DEVICES[arch]
-    if operands.c.device[0] in (CUDA, CUDA_MANAGED):
-        from tilewright.kernels.common.launch import facts_of
-
-        return facts_of(operands.c.device[1])
-    return H200
-
-
-def _of_parts(function: str, operands: GemmOperands, op: Any, parts: dict[str, Any]) -> Plan:
-    from tilewright.kernels.kernel import kernels_for
-
-    problem = operands.problem
-    for name, wanted, found in (("mA", op.a_dtype, problem.a_type), ("mB", op.b_dtype, problem.b_type)):
-        if wanted is not found:
-            shown = Float32 if found is TFloat32 else found
-            raise TypeError(
-                f"{function}: the TiledMma multiplies {op.a_dtype} by {op.b_dtype}, but {name} has elements of {shown}"
-            )
-    if op.acc_dtype is not problem.acc_type:
-        raise TypeError(
-            f"{function}: the TiledMma adds up in {op.acc_dtype}, but products of {op.a_dtype} are summed in "
-            f"{problem.acc_type}; use an atom that accumulates in {problem.acc_type}"
-        )
-    plans = (kernel.given(problem, *parts.values(), operands.alignments) for kernel in kernels_for(problem))
-    plan: Plan | None = next((plan for plan in plans if plan is not None), None)
-    if plan is None:
-        raise TypeError(f"{function}: no kernel multiplies by {op}")
-    return plan
-
-
-def _among(function: str, operands: GemmOperands, facts: DeviceFacts, tiler: Any, stages: Any) -> Plan:
-    """The best of the plans with this tiler and so many stages."""
-    from tilewright.kernels.gemm.choose.choose import ranked
-
-    found = ranked(operands.problem, operands.alignments, facts)
-    fitting = [
-        plan
-        for plan in found
-        if (tiler is None or plan.tiler_mnk == tiler) and (stages is None or plan.stages == stages)
-    ]
-    if not fitting:
-        alike = [plan for plan in found if tiler in (None, plan.tiler_mnk)]
-        if alike:
-            known = ", ".join(map(str, sorted({plan.stages for plan in alike})))
-            tile = "" if tiler is None else f" with tiler_mnk {text(tiler)}"
-            raise ValueError(
-                f"{function}: no kernel has a plan of {stages} stages{tile} for these tensors, but of {known}; with a "
-                "tiled_mma others are possible"
-            )
-        known = ", ".join(map(text, sorted({plan.tiler_mnk for plan in found})))
-        raise ValueError(
-            f"{function}: no kernel has a plan with tiler_mnk {text(tiler)} for these tensors, but with {known}; with "
-            "a tiled_mma others are possible"
-        )
-    return fitting[0]
-
-
-def _chosen(operands: GemmOperands, facts: DeviceFacts) -> Plan:
-    from tilewright.kernels.gemm.choose.choose import choose_gemm
-
-    return choose_gemm(operands.problem, operands.alignments, facts)
-
-
-def _tuned(operands: GemmOperands) -> Plan | None:
-    """The plan that was measured to be the fastest on the tensors' device, if one was."""
-    if operands.c.device[0] not in (CUDA, CUDA_MANAGED):
-        return None
-    from tilewright.kernels.gemm.choose.tune import stored
-
-    return stored(operands)

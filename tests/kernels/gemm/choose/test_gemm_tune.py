@@ -12,7 +12,7 @@ from terminals import Bar, Kernel, Terminal
 from tilewright import _core, kernels
 from tilewright.devices import H200
 from tilewright.kernels.common import ahead, launch
-from tilewright.kernels.gemm import request as gemm_asked
+from tilewright.kernels.gemm.choose import planned as gemm_planned
 from tilewright.kernels.gemm.choose import tune as gemm_tune
 from tilewright.kernels.gemm.choose.short_sums import has_short_sums
 from tilewright.runtime.cache import default_cache
@@ -30,9 +30,9 @@ class Device:
         self.samples, self.compiled, self.elapsed = [], [], 0.0
         self.time = lambda plan: 1e-3
         patch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
-        for module in (gemm_tune, gemm_asked):
+        for module in (gemm_tune, gemm_planned):
             patch.setattr(module, "CUDA", 1)
-        for module in (launch, gemm_tune):
+        for module in (launch, gemm_planned, gemm_tune):
             patch.setattr(module, "facts_of", lambda device: H200)
         patch.setattr(_core.cuda, "driver_version", lambda: 13000)
         patch.setattr(gemm_tune, "_launch_of", self.launch_of)
@@ -168,7 +168,7 @@ def test_a_measurement_belongs_to_a_device_a_driver_and_kernels(device, monkeypa
     assert kernels.gemm.tune(*tensors()) != chosen
     device.new_process()
     if change == "device":
-        for module in (launch, gemm_tune):
+        for module in (launch, gemm_planned, gemm_tune):
             monkeypatch.setattr(module, "facts_of", lambda device: H200._replace(name="NVIDIA H100"))
     elif change == "driver":
         monkeypatch.setattr(_core.cuda, "driver_version", lambda: 13010)

@@ -43,7 +43,7 @@ _found: dict[Any, Plan | None] = {}
 
 def tune(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> Plan:
     """kernels.gemm.tune: see there."""
-    from tilewright.kernels.gemm.api import planned
+    from tilewright.kernels.gemm.choose.planned import planned
 
     operands, plan = planned(function, mA, mB, mC, request)
     if plan is None:
