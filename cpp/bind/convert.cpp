@@ -2,8 +2,9 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "core/parse.hpp"
-#include "core/symbolic.hpp"
 #include "program.hpp"
 
 namespace tilewright::bind {
@@ -383,6 +384,27 @@ std::string full_notation(py::handle object, std::size_t limit) {
   std::string out;
   write_notation(object, out, limit, 0);
   return out;
+}
+
+namespace {
+
+bool is_known(py::handle object) {
+  if (!object || object.is_none() || PyLong_CheckExact(object.ptr()) || is_swizzle(object)) return true;
+  if (PyUnicode_CheckExact(object.ptr())) return true;
+  if (is_layout(object)) return !has_symbol(as_layout(object));
+  if (is_composed(object)) {
+    const ComposedLayout& composed = as_composed(object);
+    return composed.swizzle() != nullptr && !composed.offset().leaf().is_symbolic() && !has_symbol(composed.outer());
+  }
+  if (!is_sequence(object)) return false;
+  const py::tuple items = items_of(object);
+  return std::all_of(items.begin(), items.end(), [](py::handle item) { return is_known(item); });
+}
+
+}  // namespace
+
+bool all_known(std::initializer_list<py::handle> operands) {
+  return std::all_of(operands.begin(), operands.end(), is_known);
 }
 
 void rethrow(const char* operation, std::initializer_list<py::handle> operands) {

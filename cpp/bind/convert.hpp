@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/algebra.hpp"
 #include "core/composed.hpp"
+#include "core/symbolic.hpp"
 
 namespace tilewright::bind {
 
@@ -170,9 +172,12 @@ py::object make_tensor(py::handle like, py::object iterator, py::object layout);
 void set_error(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error);
 [[noreturn]] void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error);
 [[noreturn]] void rethrow(const char* operation, std::initializer_list<py::handle> operands);
+// Whether all numbers of the operands are known while a function is traced.
+bool all_known(std::initializer_list<py::handle> operands);
 template <class F>
 auto guarded(const char* operation, std::initializer_list<py::handle> operands, F&& f) -> decltype(f()) {
   try {
+    const CheckedWhileTracing scope(symbols() != nullptr && all_known(operands));
     return f();
   } catch (const LayoutError& error) {
     // A refusal is an answer, too, and to throw costs more than to decide: nothing is a result where an error is set.

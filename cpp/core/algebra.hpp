@@ -24,6 +24,22 @@ class Unchecked {
   Unchecked(const Unchecked&) = delete;
   Unchecked& operator=(const Unchecked&) = delete;
 };
+
+// Whether laws are to be checked wherever all numbers are known: inside no Unchecked scope but that of tracing, whose
+// numbers nobody knows yet.
+bool checks_wanted();
+
+// Checks laws again, where all numbers of an operation are known though a function is being traced.
+class CheckedWhileTracing {
+ public:
+  explicit CheckedWhileTracing(bool all_known);
+  ~CheckedWhileTracing();
+  CheckedWhileTracing(const CheckedWhileTracing&) = delete;
+  CheckedWhileTracing& operator=(const CheckedWhileTracing&) = delete;
+
+ private:
+  int depth_;
+};
 // For a scope that does not end with a C++ block (Python's `with`).
 void enter_unchecked();
 void leave_unchecked();

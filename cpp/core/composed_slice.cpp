@@ -3,6 +3,7 @@
 #include <bit>
 #include <numeric>
 #include <optional>
+#include <vector>
 
 #include "composed.hpp"
 #include "law.hpp"
@@ -255,6 +256,96 @@ void require_slice(const SlicedComposed& sliced, const Swizzle& swizzle, int64_t
   });
 }
 
+constexpr int64_t kMostTried = int64_t{1} << 14;  // values of a coordinate
+
+// The bits that multiples of a stride have; nothing of one that is negative.
+std::optional<int64_t> bits_of_mode(const Mode& mode) {
+  if (mode.stride.value < 0) return std::nullopt;
+  if (mode.extent.value <= 1 || mode.stride.is(0)) return 0;
+  const int64_t last = checked_mul(mode.extent.value - 1, mode.stride.value);
+  if (is_field(mode.extent, mode.stride)) return last;
+  // Multiples of a number that is no power of two have any bits up to the highest one, but for its low zeros.
+  const int64_t up = (int64_t{1} << (63 - std::countl_zero(static_cast<uint64_t>(last)) + 1)) - 1;
+  return up & -(mode.stride.value & -mode.stride.value);
+}
+
+// Whether no sum of an offset, of what these modes add to it and of what is kept carries from one of them into another:
+// then it does not matter to a swizzle which values the coordinates have.
+bool never_carries(int64_t offset, const Modes& varying, const Modes& kept) {
+  int64_t seen = offset;
+  for (const Modes* modes : {&varying, &kept}) {
+    for (const Mode& mode : *modes) {
+      const std::optional<int64_t> bits = bits_of_mode(mode);
+      if (!bits || (seen & *bits) != 0) return false;
+      seen |= *bits;
+    }
+  }
+  return true;
+}
+
+// The modes, one behind the other, whose coordinate nobody knows yet; how many values each coordinate has.
+struct OpenDigits {
+  Modes modes;
+  std::vector<int64_t> counts;
+};
+
+OpenDigits unknown_part(TupleView coord, LayoutView modes) {
+  OpenDigits unknown;
+  auto visit = [&](auto&& self, TupleView part, LayoutView of) -> void {
+    if (part.is_leaf()) {
+      if (!part->is_symbolic()) return;
+      for (const Mode& mode : modes_of(Layout(of))) unknown.modes.push_back(mode);
+      unknown.counts.push_back(size(of).value);
+      return;
+    }
+    for (int64_t i = 0; i < part.rank(); ++i) self(self, part.mode(i), of.mode(i));
+  };
+  visit(visit, coord, modes);
+  return unknown;
+}
+
+// A slice at a coordinate that nobody knows yet is right at each of its values, or refused.
+void require_at_each_value(TupleView coord, const ComposedLayout& layout, const Layout& kept) {
+  const Swizzle& swizzle = *layout.swizzle();
+  const Node& offset = layout.offset().leaf();
+  if (swizzle.bits() == 0 || kept.rank() == 0 || offset.is_symbolic() || has_symbol(layout.outer())) return;
+  const OpenDigits unknown = unknown_part(coord, layout.outer());
+  if (unknown.counts.empty()) return;
+  const Sliced known = slice_and_offset(without_unknown(coord), LayoutView(layout.outer()));
+  const Node start = add_offset(layout.offset(), known.offset).leaf();
+  if (start.value >= 0 && never_carries(start.value, unknown.modes, modes_of(kept))) return;
+  int64_t all = 1;
+  for (const int64_t count : unknown.counts) all = count > kMostTried / all ? kMostTried + 1 : all * count;
+  if (all > kMostTried) {
+    throw LayoutError(concat("the coordinate is known only at run time, and what it adds to ", to_string(kept),
+                             " may carry into the bits of ", to_string(swizzle),
+                             "; give the tile extents and strides that are powers of two"));
+  }
+  const CheckedWhileTracing scope(true);
+  for (int64_t i = 0; i < all; ++i) {
+    const auto with = [&](auto number) {
+      int64_t left = i;
+      std::size_t k = 0;
+      return map_leaves(coord, [&](const Node& leaf) {
+        if (!leaf.is_symbolic()) return leaf;
+        const int64_t count = unknown.counts[k++];
+        const Node value = number(left % count, leaf);
+        left /= count;
+        return value;
+      });
+    };
+    const IntTuple at = with([](int64_t value, const Node& leaf) { return dynamic_int(value, 1, leaf.is_wide()); });
+    try {
+      slice_and_offset(at, layout);
+    } catch (const LayoutError& error) {
+      const IntTuple shown = with([](int64_t value, const Node&) { return static_int(value); });
+      throw LayoutError(concat("the coordinate is known only at run time, and at ", to_string(shown), " ", error.what(),
+                               "; put the swizzle on the pointer (make_ptr, allocate_tensor with swizzle=)"
+                               " or give the tile extents and strides that are powers of two"));
+    }
+  }
+}
+
 }  // namespace
 
 SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
@@ -296,6 +387,7 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
             part(combine(SymbolicOp::kAdd, changed, start.outside), varying.degenerate || varying.bits != 0)};
   }();
   if (checks_enabled()) require_slice(result, *swizzle, known(offset), sliced.layout, start);
+  if (checks_wanted()) require_at_each_value(coord, layout, sliced.layout);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "algebra.hpp"
 #include "composition_steps.hpp"
 #include "decide.hpp"
+#include "symbolic.hpp"
 
 namespace tilewright {
 
@@ -26,6 +27,12 @@ void enter_unchecked() { ++unchecked_depth; }
 void leave_unchecked() { unchecked_depth = unchecked_depth > 0 ? unchecked_depth - 1 : 0; }
 Unchecked::Unchecked() { enter_unchecked(); }
 Unchecked::~Unchecked() { leave_unchecked(); }
+
+bool checks_wanted() { return unchecked_depth == (symbols() == nullptr ? 0 : 1); }
+CheckedWhileTracing::CheckedWhileTracing(bool all_known) : depth_(unchecked_depth) {
+  if (all_known && checks_wanted()) unchecked_depth = 0;
+}
+CheckedWhileTracing::~CheckedWhileTracing() { unchecked_depth = depth_; }
 
 LayoutView at_path(LayoutView layout, BasisId basis) {
   if (basis == 0) return layout;

@@ -112,6 +112,15 @@ void for_each_leaf(LayoutView layout, F&& f) {
   }
 }
 
+// Whether an extent or a stride is known only when the program that is traced runs.
+inline bool has_symbol(LayoutView layout) {
+  bool found = false;
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    found = found || extent.is_symbolic() || stride.is_symbolic();
+  });
+  return found;
+}
+
 // The leaves, in order.
 Modes modes_of(LayoutView layout);
 Layout from_modes(const Modes& modes);
