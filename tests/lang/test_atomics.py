@@ -224,3 +224,14 @@ def test_blocks_hand_over_by_atomics():
     for seed in range(3):
         with cute.on_cpu(check=True, seed=seed):
             atomic_kernels.run(torch, "cpu", 6)
+
+
+@cute.kernel
+def by_value(x: cute.Tensor):
+    cute.arch.atomic_add((x.iterator + 1).llvm_ptr, cutlass.Int32(2))
+
+
+def test_a_pointer_as_a_value_of_the_program():
+    x = np.zeros(3, np.int32)
+    by_value(x).launch(block=[32, 1, 1])
+    assert x.tolist() == [0, 64, 0]

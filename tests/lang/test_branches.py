@@ -392,3 +392,9 @@ def test_results_have_the_users_names():
     assert "%total.8: i32 = if" in text or "%total." in text
     assert "%low." in text
     assert "%high." in text
+
+
+def test_the_condition_of_a_with_is_no_truth_value():
+    """Each lane would be the one that is elected."""
+    with pytest.raises(TypeError, match=r"write `with cute.arch.elect_one\(\):`"):
+        bool(Predicated(lambda: True))

@@ -87,3 +87,17 @@ def test_an_index_beyond_its_type_ends_the_loop_as_in_python(step):
     assert "the index of the loop goes beyond 32 bits" in message
     stop = 2**31 - 1 if step > 0 else -(2**31)
     assert x.tolist() == [len(range(thread, stop, step)) for thread in range(64)]
+
+
+@cute.kernel
+def counts_nothing(x: cute.Tensor):
+    i = cutlass.Int32(0)
+    while i < 10:  # which is known while tracing, where the body changes it no more than here
+        x[0] = 1
+
+
+def test_a_loop_without_an_end_while_tracing_is_an_error():
+    with pytest.raises(
+        TypeError, match=r"test_endless_loops.py:\d+, in counts_nothing: the body of this `while` was traced"
+    ):
+        counts_nothing(np.zeros(1, np.int32)).launch(block=[1, 1, 1])

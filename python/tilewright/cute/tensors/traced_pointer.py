@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
+from tilewright import _core, numeric
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer, aligned_after, require_alignment
 from tilewright.numeric import Int32, Int64, Integer, Numeric, Uint8
 from tilewright.numeric.traced import emit, symbol_of
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from tilewright._core import Swizzle
     from tilewright._typing import AnyLayout
 
-__all__ = ["TracedPointer", "address_pointer", "frame_pointer", "pointer_type", "shared_pointer"]
+__all__ = ["TracedPointer", "address_pointer", "frame_pointer", "pointer_of", "pointer_type", "shared_pointer"]
 
 
 def pointer_type(dtype: type[Numeric], memspace: AddressSpace, alignment: int, swizzle: Swizzle | None = None) -> Any:
     """The program's type of a pointer; the swizzle is of the address in bytes."""
     bits = None if swizzle is None else (swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
     return _core.program.pointer(dtype.__name__, str(memspace), alignment, bits)
+
+
+def pointer_of(symbol: Any) -> TracedPointer:
+    """The pointer whose value in the program this is: of `pointer.llvm_ptr`."""
+    kind = symbol.type
+    return TracedPointer(getattr(numeric, kind.scalar), symbol, AddressSpace[kind.space], kind.align)
 
 
 class TracedPointer(Pointer):

@@ -189,6 +189,9 @@ class Predicated:
     def __exit__(self, *error: object) -> None:
         pass
 
+    def __bool__(self) -> bool:
+        raise TypeError("this is the condition of a `with`, and no truth value: write `with cute.arch.elect_one():`")
+
 
 class With:
     """`with predicated:` as an `if` without another branch; `leave` gives the values of the variables behind it."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Loop", "PythonWhile", "Range", "While"]
 
+_MOST_TRIPS = 5000  # of a `while` that is unrolled: more is a loop without end, or code that takes minutes to compile
+
 
 class Range:
     """The integers of a loop, with hints for the compiler: `range(4)`, `cutlass.range(n, unroll=2)`.
@@ -162,6 +164,7 @@ class While:
         self._site = Site.of(frame)
         self._depth = builder.depth
         self._is_over = False
+        self._trips = 0
         self._carried: Carried
 
     def begin(self) -> bool:
@@ -203,6 +206,11 @@ class While:
             return False
         builder.inline_block()
         self._is_over = not value
+        self._trips += 1
+        if self._trips > _MOST_TRIPS:
+            text = f"the body of this `while` was traced {_MOST_TRIPS:,} times: its condition is known while tracing"
+            fix = "change what the condition looks at, or write `for i in cutlass.range(n)`, whose body is traced once"
+            raise TypeError(self._site.error(text, fix))
         return not self._is_over
 
     def leave(self) -> list[Any]:

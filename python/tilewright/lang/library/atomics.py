@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from tilewright._core.program import Symbol
 from tilewright.cute.tensors.pointer import Pointer
+from tilewright.cute.tensors.traced_pointer import pointer_of
 from tilewright.lang import stepping
 from tilewright.lang.trace import current
 from tilewright.numeric.traced import emit, symbol_of
@@ -96,7 +98,8 @@ def atomic_cas(
 
 
 def _atomic(kind: str, ptr: Any, operands: tuple[Any, ...], sem: str | None, scope: str | None) -> Numeric:
-    pointer = getattr(ptr, "iterator", ptr)
+    is_symbol = isinstance(ptr, Symbol) and str(ptr.type).startswith("ptr")
+    pointer = pointer_of(ptr) if is_symbol else getattr(ptr, "iterator", ptr)
     if not isinstance(pointer, Pointer):
         raise TypeError(
             f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}; element (i, j) of t lies at "
