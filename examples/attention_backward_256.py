@@ -369,8 +369,8 @@ def workspace(q, starts_q=None):
     """What the kernels keep between them: numbers of queries, sums of dQ, whose turn it is to add, who has begun."""
     tiles, depth = workspace_tiles(q, starts_q), q.shape[3]
     return (
-        torch.empty(tiles, 2, QUERIES, device=q.device),
-        torch.empty(tiles * CTAS * QUERIES * depth // ROW, ROW, device=q.device),
+        torch.empty(tiles, 2, QUERIES, device=q.device, dtype=torch.float32),
+        torch.empty(tiles * CTAS * QUERIES * depth // ROW, ROW, device=q.device, dtype=torch.float32),
         torch.empty(tiles * CTAS + 1, device=q.device, dtype=torch.int32),
     )
 

@@ -285,7 +285,7 @@ def workspace(q, key_heads, processors):
     tiles = -(-q.shape[1] // key_heads * q.shape[2] // ROWS)
     parts = max(1, CTAS * processors // (key_heads * tiles))
     shape = 2 * parts, key_heads, tiles, ROWS
-    sums, stats = (torch.empty(x, device=q.device) for x in ((*shape, q.shape[3]), shape))
+    sums, stats = (torch.empty(x, device=q.device, dtype=torch.float32) for x in ((*shape, q.shape[3]), shape))
     return sums, stats, torch.zeros(parts, key_heads, tiles, device=q.device, dtype=torch.int32)
 
 

@@ -15,7 +15,7 @@ from tilewright import cute
 def workspace(device, processors):
     """Of each part: sums of two queries, logarithms of their weights; which query it begins and what parts have it."""
     parts = max(1, processors // CTAS)
-    sums, logarithms = (torch.empty(2 * parts, HEADS, *x, device=device) for x in ((LATENT,), ()))
+    sums, logarithms = (torch.empty(2 * parts, HEADS, *x, device=device, dtype=torch.float32) for x in ((LATENT,), ()))
     return sums, logarithms, torch.empty(parts, 3, device=device, dtype=torch.int32)
 
 

@@ -42,6 +42,16 @@ def torchs(q, k, v, table, lengths, scale):
     return o
 
 
+def test_the_workspace_has_its_types_under_any_default_dtype():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        made = PROGRAM["workspace"](torch.zeros(1, 1, 1, 64), 1, 2)
+    finally:
+        torch.set_default_dtype(before)
+    assert [x.dtype for x in made] == [torch.float32, torch.float32, torch.int32]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_errors_are_those_of_torch(seed):
     torch.manual_seed(seed)

@@ -38,6 +38,16 @@ def compare(tensors, scale=SCALE):
     torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-4, atol=1e-4)
 
 
+def test_the_workspace_has_its_types_under_any_default_dtype():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        made = PROGRAM["workspace"]("cpu", 2)
+    finally:
+        torch.set_default_dtype(before)
+    assert [x.dtype for x in made] == [torch.float32, torch.float32, torch.int32]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_errors_are_those_of_one_rounding(seed):
     torch.manual_seed(seed)

@@ -59,6 +59,17 @@ def test_scales_are_1_where_none_is_given():
     torch.testing.assert_close(scaled, (plain.float() * of_v[..., None, None]).bfloat16(), rtol=1e-2, atol=0)
 
 
+def test_no_scales_under_another_default_dtype():
+    q = torch.randn(1, 2, 20, 64).to(FP8)
+    expected = tt.scaled_dot_product_attention(q, q, q)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        assert torch.equal(tt.scaled_dot_product_attention(q, q, q), expected)
+    finally:
+        torch.set_default_dtype(before)
+
+
 def test_no_rows_and_no_keys():
     q = torch.zeros(1, 2, 3, 64).to(FP8)
     assert tt.scaled_dot_product_attention(q[:, :, :0], q, q).shape == (1, 2, 0, 64)

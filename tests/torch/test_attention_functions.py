@@ -134,6 +134,26 @@ def test_gradients_that_are_not_there(monkeypatch):
         tt.scaled_dot_product_attention(q, q, q)
 
 
+@pytest.fixture(params=[torch.bfloat16, torch.float64])
+def default_dtype(request):
+    """What torch makes tensors of where no type is given, as programs may set it."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(request.param)
+    yield request.param
+    torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("depth", [64, 256])
+def test_gradients_under_any_default_dtype(default_dtype, depth):
+    """The programs that an earlier default compiled are dropped, for they are found by other facts."""
+    programs.attention_backward.cache_clear()
+    q = operands((1, 1, 9, depth), grad=True)[0]
+    got = torch.autograd.grad(tt.scaled_dot_product_attention(q, q, q).float().sum(), q)[0]
+    like = torch.autograd.grad(theirs(q, q, q).float().sum(), q)[0]
+    expected = gradients(lambda x: theirs(x, x, x), [q.double()], torch.ones(q.shape))[0]
+    require_close(got, expected, like)
+
+
 def test_only_what_is_wanted_has_gradients():
     q, k, v = operands((1, 1, 9, 64), (1, 1, 9, 64), (1, 1, 9, 64))
     k.requires_grad_()

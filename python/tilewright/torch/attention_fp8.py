@@ -63,7 +63,7 @@ def _require_descales(function: str, query: Tensor, key: Tensor, descales: dict[
     shape, found = (query.shape[0], key.shape[1]), []
     for name, x in descales.items():
         if x is None:
-            x = torch.ones((), device=query.device).expand(shape)
+            x = torch.ones((), device=query.device, dtype=torch.float32).expand(shape)
         require_tensors(function, 2, **{name: x})
         if x.dtype != torch.float32:
             raise TypeError(f"{function}: {name} has elements of {x.dtype}, but it must have torch.float32")
