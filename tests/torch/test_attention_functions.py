@@ -228,6 +228,18 @@ def test_gradients_of_sequences(window):
         require_close(found, right, other)
 
 
+@pytest.mark.parametrize("window", [(-1, 2**31 - 1), (2**31 - 1, -1), (2**31 - 71, 2**31 - 1), (2**31, 2**40)])
+@pytest.mark.parametrize("depth", [64, 256])
+def test_windows_that_hide_nothing(depth, window):
+    q = operands((70, 1, depth))[0]
+
+    def ours(window):
+        return lambda x: tt.varlen_attention(x, x, x, starts([70]), starts([70]), 70, 70, window_size=window)
+
+    assert torch.equal(ours(window)(q), ours((-1, -1))(q))
+    assert torch.equal(*(gradients(ours(x), [q], torch.ones(q.shape))[0] for x in (window, (-1, -1))))
+
+
 Q = torch.zeros(1, 2, 4, 64, dtype=torch.bfloat16)
 ROWS = torch.zeros(4, 2, 64, dtype=torch.bfloat16)
 STARTS = torch.tensor([0, 4], dtype=torch.int32)

@@ -19,6 +19,7 @@ from tilewright.torch.attention_ops import DEPTHS
 __all__ = ["scaled_dot_product_attention", "varlen_attention"]
 
 TYPES = (torch.bfloat16, torch.float16)
+FAR = 2**30  # further than any key is from its query; the programs add such bounds and rows up in 32 bits
 
 
 def _cast(query: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
@@ -276,7 +277,7 @@ def varlen_attention(
     _require_starts(function, query, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k)
     if len(window_size) != 2:
         raise ValueError(f"{function}: window_size is {window_size}, but it must be (left, right)")
-    left, right = (None if bound < 0 else bound for bound in window_size)
+    left, right = (None if bound < 0 else min(bound, FAR) for bound in window_size)
     starts = (cu_seq_q, cu_seq_k)
     out, lse = _attend(query, key, value, scale, left, right, starts, (max_q, max_k), deterministic)
     return (out, lse) if return_aux is not None and return_aux[0] else out
