@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -228,6 +230,22 @@ def test_gradients_of_sequences(window):
         require_close(found, right, other)
 
 
+@pytest.mark.parametrize(
+    ("cu_seq_q", "cu_seq_k"), [([0], [0]), ([0, 0], [0, 0]), ([0, 2, 5], [0, 0, 0]), ([0, 0, 0], [0, 2, 5])]
+)
+def test_no_sequences_and_none_with_rows(cu_seq_q, cu_seq_k):
+    """Results and gradients are there, and 0 where there are queries without keys."""
+    q, k = operands((5, 1, 64), (5, 1, 64))
+    longest = [max((b - a for a, b in pairwise(x)), default=0) for x in (cu_seq_q, cu_seq_k)]
+    at = [torch.tensor(x, dtype=torch.int32) for x in (cu_seq_q, cu_seq_k)]
+    aux = AuxRequest(lse=True)
+    out, lse = tt.varlen_attention(q, k, k, *at, *longest, return_aux=aux)
+    assert torch.equal(out[: cu_seq_q[-1]], torch.zeros_like(q[: cu_seq_q[-1]]))
+    assert (lse[:, : cu_seq_q[-1]] == -torch.inf).all()
+    found = gradients(lambda *x: tt.varlen_attention(*x, *at, *longest), (q, k, k), torch.ones(q.shape))
+    assert all(torch.equal(x, torch.zeros_like(x)) for x in found)
+
+
 @pytest.mark.parametrize("window", [(-1, 2**31 - 1), (2**31 - 1, -1), (2**31 - 71, 2**31 - 1), (2**31, 2**40)])
 @pytest.mark.parametrize("depth", [64, 256])
 def test_windows_that_hide_nothing(depth, window):
@@ -280,6 +298,13 @@ def call_varlen(**changed):
         (call_varlen(cu_seq_q=STARTS.long()), ValueError, r"cu_seq_q is torch.int64 \(2,\), but it must be"),
         (call_varlen(cu_seq_k=None), TypeError, r"expected cu_seq_k to be a torch.Tensor, but got NoneType"),
         (call_varlen(cu_seq_k=STARTS[:1]), ValueError, r"cu_seq_q has 2 elements and cu_seq_k 1; they must be equal"),
+        (call_varlen(cu_seq_q=starts([5])), ValueError, r"cu_seq_q is \[0, 5\], but it must .* from 0 to 4 .* query"),
+        (call_varlen(cu_seq_k=starts([5])), ValueError, r"cu_seq_k is \[0, 5\], but it must .* from 0 to 4 .* key has"),
+        (call_varlen(cu_seq_k=STARTS - 1), ValueError, r"cu_seq_k is \[-1, 3\], but it must ascend or stay, from 0"),
+        (call_varlen(cu_seq_q=starts([2, -1]), cu_seq_k=starts([2, 1])), ValueError, r"cu_seq_q is \[0, 2, 1\], but"),
+        (call_varlen(max_q=3), ValueError, r"max_q is 3, but it must be 4 or more for cu_seq_q"),
+        (call_varlen(max_k=-1), ValueError, r"max_k is -1, but it must be 4 or more for cu_seq_k"),
+        (call_varlen(cu_seq_q=STARTS * 0, max_q=-1), ValueError, r"max_q is -1, but it must be 0 or more"),
         (call_varlen(window_size=(1,)), ValueError, r"window_size is \(1,\), but it must be \(left, right\)"),
         (call_varlen(block_table=STARTS), NotImplementedError, r"block_table must be None"),
         (call_varlen(seqused_k=STARTS), NotImplementedError, r"seqused_k must be None"),

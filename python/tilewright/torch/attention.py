@@ -240,16 +240,17 @@ def varlen_attention(
 
     out[i] = sum over j of softmax(scale query[i] key[j]^T) value[j], i and j of one sequence: query (T_q, Hq, D), key
     and value (T_k, H, D), out (T_q, Hq, D). Sequence n has the rows cu_seq_q[n] to cu_seq_q[n + 1] of query, and of key
-    those of cu_seq_k, both int32 on the device; none has more rows than max_q and max_k. window_size = (left, right):
-    of a sequence with S queries and T keys, query i sees the keys i + T - S - left to i + T - S + right; -1 is no
-    bound, (-1, 0) causal. enable_gqa: H divides Hq. return_aux=AuxRequest(lse=True) gives (out, lse), where lse
-    (Hq, T_q) is the logarithm of each row's sum of exponentials, which has no gradient.
+    those of cu_seq_k, both int32 on the device; none has more rows than max_q and max_k. That is looked at on a CPU
+    alone. Rows of no sequence have no meaning in out and in gradients. window_size = (left, right): of a sequence with
+    S queries and T keys, query i sees the keys i + T - S - left to i + T - S + right; -1 is no bound, (-1, 0) causal.
+    enable_gqa: H divides Hq. return_aux=AuxRequest(lse=True) gives (out, lse), where lse (Hq, T_q) is the logarithm of
+    each row's sum of exponentials, which has no gradient.
 
     Types, depths and gradients are those of `scaled_dot_product_attention`; keys are never split, so num_splits has
     no effect. It needs a GPU of compute capability 9.0, or the CPU.
 
-    Raises TypeError for other elements, ValueError for shapes, devices and windows that cannot be, NotImplementedError
-    for seqused_k and block_table, and for other GPUs.
+    Raises TypeError for other elements, ValueError for shapes, devices, windows and sequences that cannot be,
+    NotImplementedError for seqused_k and block_table, and for other GPUs.
     Source: torch `torch.nn.attention.varlen.varlen_attn`.
 
     >>> import torch

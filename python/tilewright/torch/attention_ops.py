@@ -7,6 +7,7 @@ are (batches, heads, rows, depth), those of sequences of several lengths (rows, 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -43,6 +44,26 @@ def _results(q: Tensor) -> tuple[Tensor, Tensor]:
     return programs.empty_rows(q), q.new_empty(shape, dtype=torch.float32)
 
 
+def _require_sequences(which: str, of: str, starts: Tensor, rows: int, longest: int) -> None:
+    """On a CPU, where nothing waits for a device: sequences lie in order within the rows, none longer than is said."""
+    function, needed = "tilewright.torch.varlen_attention", 0
+    if starts.is_cpu:
+        at = starts.tolist()
+        if at != sorted(at) or not 0 <= at[0] <= at[-1] <= rows:
+            raise ValueError(
+                f"{function}: cu_seq_{which} is {at}, but it must ascend or stay, from 0 to {rows} at most: {of} has "
+                "so many rows"
+            )
+        needed = max((end - begin for begin, end in pairwise(at)), default=0)
+    if longest < needed:
+        raise ValueError(f"{function}: max_{which} is {longest}, but it must be {needed} or more for cu_seq_{which}")
+
+
+def _sees_nothing(k: Tensor, starts_q: Tensor | None, max_q: int, max_k: int) -> bool:
+    """Whether no query sees a key, so that there is nothing to launch."""
+    return k.numel() == 0 or (starts_q is not None and (starts_q.shape[0] == 1 or max_q == 0 or max_k == 0))
+
+
 def _forward(
     q: Tensor,
     k: Tensor,
@@ -56,10 +77,13 @@ def _forward(
     max_k: int,
     deterministic: bool,
 ) -> tuple[Tensor, Tensor]:
+    if starts_q is not None and starts_k is not None:
+        _require_sequences("q", "query", starts_q, q.shape[0], max_q)
+        _require_sequences("k", "key", starts_k, k.shape[0], max_k)
     out, lse = _results(q)
     if out.numel() == 0:
         return out, lse
-    if k.numel() == 0:
+    if _sees_nothing(k, starts_q, max_q, max_k):
         return out.zero_(), lse.fill_(-math.inf)
     operands = [_modes(programs.aligned(x)) for x in (q, k, v)]
     o, rows, depth = _modes(out), lse if q.dim() == 4 else lse[None], q.shape[-1]
@@ -97,7 +121,7 @@ def _backward(
     deterministic: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     results = tuple(programs.empty_rows(x) for x in (q, k, v))
-    if q.numel() == 0 or k.numel() == 0:
+    if q.numel() == 0 or _sees_nothing(k, starts_q, max_q, max_k):
         for x in results:
             x.zero_()
         return results
