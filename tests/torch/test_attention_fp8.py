@@ -76,6 +76,12 @@ def test_no_rows_and_no_keys():
     assert torch.equal(tt.scaled_dot_product_attention(q, q[:, :, :0], q[:, :, :0]), torch.zeros(q.shape).bfloat16())
 
 
+def test_tensors_without_memory():
+    q = torch.empty(1, 2, 3, 64, device="meta").to(FP8)
+    out = tt.scaled_dot_product_attention(q, q, q)
+    assert (out.device, out.dtype, out.shape) == (q.device, torch.bfloat16, q.shape)
+
+
 Q = torch.zeros(1, 2, 4, 64).to(FP8)
 ONES = torch.ones(1, 2)
 

@@ -330,6 +330,18 @@ def test_a_device_that_lacks_what_is_asked_for(monkeypatch, capability, function
         function()
 
 
+def test_tensors_without_memory():
+    """Results and gradients of the meta device are there again, with the shape and the strides of others."""
+    q, at = torch.empty(1, 5, 2, 64, dtype=torch.float16, device="meta").transpose(1, 2).requires_grad_(), starts([5])
+    out = tt.scaled_dot_product_attention(q, q, q, is_causal=True)
+    rows = q.detach()[0].transpose(0, 1).requires_grad_()
+    packed = tt.varlen_attention(rows, rows, rows, at.to("meta"), at.to("meta"), 5, 5)
+    for x, found in ((q, out), (rows, packed)):
+        made = torch.autograd.grad(found.sum(), x)[0]
+        for y in (found, made):
+            assert (y.device, y.dtype, y.shape, y.stride()) == (x.device, x.dtype, x.shape, x.stride())
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of its first dual number
 def test_forward_derivatives_are_refused():
     with torch.autograd.forward_ad.dual_level():

@@ -25,7 +25,7 @@ FAR = 2**30  # further than any key is from its query; the programs add such bou
 def _cast(query: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     """The operands in autocast's type where that is on, as torch's own attention takes them."""
     device = query.device.type
-    if not torch.is_autocast_enabled(device):
+    if device == "meta" or not torch.is_autocast_enabled(device):  # torch raises for meta, which has no autocast
         return query, *others
     dtype = torch.get_autocast_dtype(device)
     return tuple(x.to(dtype) if x.dtype == torch.float32 else x for x in (query, *others))
