@@ -201,6 +201,15 @@ def test_sequences_of_several_lengths(lengths, window):
     assert torch.equal(alone, got)
 
 
+def test_strides_of_the_starts():
+    q, spread = operands((9, 1, 64))[0], torch.tensor([0, 7, 4, 7, 9], dtype=torch.int32)[::2]
+    got, like = (
+        gradients(lambda x, at=at: tt.varlen_attention(x, x, x, at, at, 5, 5), [q], torch.ones(q.shape))[0]
+        for at in (spread, starts([4, 5]))
+    )
+    assert torch.equal(got, like)
+
+
 def test_logarithms_of_the_sums():
     q, k = operands((9, 2, 64), (9, 2, 64), grad=True)
     aux = AuxRequest(lse=True)

@@ -279,7 +279,7 @@ def varlen_attention(
     if len(window_size) != 2:
         raise ValueError(f"{function}: window_size is {window_size}, but it must be (left, right)")
     left, right = (None if bound < 0 else min(bound, FAR) for bound in window_size)
-    starts = (cu_seq_q, cu_seq_k)
+    starts = (cu_seq_q.contiguous(), cu_seq_k.contiguous())
     out, lse = _attend(query, key, value, scale, left, right, starts, (max_q, max_k), deterministic)
     return (out, lse) if return_aux is not None and return_aux[0] else out
 
