@@ -94,6 +94,7 @@ ONES = torch.ones(1, 2)
         ({"query": Q[:, :1]}, ValueError, "must have as many batches and heads as each other; enable_gqa=True"),
         ({"query": Q.repeat(2, 1, 1, 1), "enable_gqa": True}, ValueError, "must have as many batches as each other"),
         ({"q_descale": 1.0}, TypeError, "expected q_descale to be a torch.Tensor, but got float"),
+        ({"scale": "x"}, TypeError, "expected scale to be a float, but got 'x'"),
         ({"k_descale": ONES.double()}, TypeError, "k_descale has elements of torch.float64, but it must have"),
         ({"v_descale": ONES.T}, ValueError, r"v_descale is \(2, 1\), but it must have a float for each batch and head"),
         ({"v_descale": ONES.to("meta")}, ValueError, "v_descale is on meta, but query is on cpu"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from torch import SymBool, Tensor
+from torch import SymBool, SymFloat, SymInt, Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["require_flags", "require_no_tangents", "require_tensors"]
+__all__ = ["real", "require_flags", "require_no_tangents", "require_tensors", "whole"]
 
 
 def require_tensors(function: str, modes: int, **tensors: Any) -> None:
@@ -30,3 +31,20 @@ def require_no_tangents(function: str, *tensors: Tensor) -> None:
     """Refuse forward derivatives, which the operations would drop without a word."""
     if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(x).tangent is not None for x in tensors):
         raise NotImplementedError(f"{function} has no forward derivative; use backward()")
+
+
+def whole(function: str, name: str, x: Any) -> int:
+    """What stands for an int, as one; numbers that a trace does not know stay as they are."""
+    if isinstance(x, (int, SymInt)):
+        return x
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise TypeError(f"{function}: expected {name} to be an int, but got {x!r}") from None
+
+
+def real(function: str, name: str, x: Any) -> float:
+    """What stands for a float, as one; a text does not, though Python would read it."""
+    if isinstance(x, (float, int, SymFloat, SymInt)) or hasattr(x, "__float__") or hasattr(x, "__index__"):
+        return float(x)
+    raise TypeError(f"{function}: expected {name} to be a float, but got {x!r}")

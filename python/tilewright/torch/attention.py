@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import attention_fp8
-from tilewright.torch.arguments import require_flags, require_no_tangents, require_tensors
+from tilewright.torch.arguments import real, require_flags, require_no_tangents, require_tensors, whole
 from tilewright.torch.attention_ops import DEPTHS
 
 __all__ = ["scaled_dot_product_attention", "varlen_attention"]
@@ -71,6 +71,7 @@ def _require_groups(function: str, query_heads: int, key: Tensor, value: Tensor,
 
 
 def _attend(
+    function: str,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -83,7 +84,7 @@ def _attend(
 ) -> tuple[Tensor, Tensor]:
     """O and L. A depth that the programs lack is filled with zeros up to one that they have."""
     depth = query.shape[-1]
-    scale = depth**-0.5 if scale is None else float(scale)
+    scale = depth**-0.5 if scale is None else real(function, "scale", scale)
     if scale <= 0:  # the programs look for the greatest score before they scale
         query, scale = (-query, -scale) if scale else (query * 0.0, 1.0)
     lacking = next(has for has in DEPTHS if depth <= has) - depth
@@ -201,7 +202,7 @@ def scaled_dot_product_attention(
     elif len(shape) > 4:
         query, key, value = (x.flatten(0, -4) for x in (query, key, value))
     longest = (query.shape[2], key.shape[2])
-    out, _ = _attend(query, key, value, scale, None, right, (None, None), longest, deterministic)
+    out, _ = _attend(function, query, key, value, scale, None, right, (None, None), longest, deterministic)
     return out if len(shape) == 4 else out.reshape(shape)
 
 
@@ -216,6 +217,16 @@ def _require_starts(function: str, query: Tensor, **starts: Any) -> None:
         sizes.append(x.shape[0])
     if sizes[0] != sizes[1]:
         raise ValueError(f"{function}: cu_seq_q has {sizes[0]} elements and cu_seq_k {sizes[1]}; they must be equal")
+
+
+def _bounds(function: str, window: Any) -> tuple[int | None, int | None]:
+    """The bounds of a window, None for those that are not there."""
+    if not isinstance(window, (tuple, list)):
+        raise TypeError(f"{function}: expected window_size to be a tuple (left, right), but got {window!r}")
+    if len(window) != 2:
+        raise ValueError(f"{function}: window_size is {window}, but it must be (left, right)")
+    left, right = whole(function, "window_size[0]", window[0]), whole(function, "window_size[1]", window[1])
+    return None if left < 0 else min(left, FAR), None if right < 0 else min(right, FAR)
 
 
 def varlen_attention(
@@ -276,11 +287,10 @@ def varlen_attention(
             f"{function}: query has {query.shape[1]} heads and key {key.shape[1]}; enable_gqa=True allows fewer of key"
         )
     _require_starts(function, query, cu_seq_q=cu_seq_q, cu_seq_k=cu_seq_k)
-    if len(window_size) != 2:
-        raise ValueError(f"{function}: window_size is {window_size}, but it must be (left, right)")
-    left, right = (None if bound < 0 else min(bound, FAR) for bound in window_size)
+    left, right = _bounds(function, window_size)
     starts = (cu_seq_q.contiguous(), cu_seq_k.contiguous())
-    out, lse = _attend(query, key, value, scale, left, right, starts, (max_q, max_k), deterministic)
+    longest = (whole(function, "max_q", max_q), whole(function, "max_k", max_k))
+    out, lse = _attend(function, query, key, value, scale, left, right, starts, longest, deterministic)
     return (out, lse) if return_aux is not None and return_aux[0] else out
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tilewright.torch import programs
-from tilewright.torch.arguments import require_tensors
+from tilewright.torch.arguments import real, require_tensors
 
 __all__ = ["FP8", "attend"]
 
@@ -98,7 +98,7 @@ def attend(
                 "torch.no_grad()"
             )
     depth = query.shape[3]
-    scale = depth**-0.5 if scale is None else float(scale)
+    scale = depth**-0.5 if scale is None else real(function, "scale", scale)
     if scale <= 0:  # the program looks for the greatest score before it scales
         bits = query.view(torch.uint8)
         query, scale = ((bits ^ _SIGN).view(FP8), -scale) if scale else (torch.zeros_like(bits).view(FP8), 1.0)
