@@ -140,8 +140,9 @@ def scaled_dot_product_attention(
     Hq. A query that sees no key gives 0.
 
     Operands may be of float8_e4m3fn, (N, Hq, L, E) and (N, H, S, E), and give bfloat16 without a gradient. Their
-    elements stand for x[n, h] descale[n, h]: descales are float32 (N, H) above 0, h of key, 1 where none is given, as
-    in torch's _scaled_dot_product_attention_quantized. The weights are rounded to e4m3, too.
+    elements stand for x[n, h] descale[n, h]: descales are float32 (N, H) above 0, which is looked at on a CPU alone, h
+    of key, 1 where none is given, as in torch's _scaled_dot_product_attention_quantized. The weights are rounded to
+    e4m3, too.
 
     Differentiable, traced by torch.compile, captured by CUDA graphs. Gradients have the same bits at each run, unless
     deterministic=False allows faster sums. It needs a GPU of compute capability 9.0; any from 8.0 on for E up to 128

@@ -33,10 +33,19 @@ def _results(q: Tensor) -> tuple[Tensor, Tensor]:
     return programs.empty_rows(q, torch.bfloat16), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
+def _require_positive(descales: dict[str, Tensor]) -> None:
+    """On a CPU, where nothing waits for a device: descales are above 0."""
+    for name, x in descales.items():
+        if x.is_cpu and not bool((x > 0).all()):
+            function = "tilewright.torch.scaled_dot_product_attention"
+            raise ValueError(f"{function}: {name} is {x.tolist()}, but its elements must be above 0")
+
+
 def _forward(
     q: Tensor, k: Tensor, v: Tensor, q_descale: Tensor, k_descale: Tensor, v_descale: Tensor, scale: float,
     right: int | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
+    _require_positive({"q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale})
     programs.require_sm90(q.device, "attention of fp8")
     out, lse = _results(q)
     if out.numel() == 0:
