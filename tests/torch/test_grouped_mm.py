@@ -102,6 +102,57 @@ def test_a_gradient_that_repeats_a_number():
     assert b.grad.shape == b.shape
 
 
+def misaligned(x):
+    """The same elements at the same strides, 8 bytes behind an address of whole 16."""
+    memory = torch.empty(x.numel() + 4, dtype=x.dtype)
+    assert memory.data_ptr() % 16 == 0
+    made = memory[4:].as_strided(x.shape, x.stride(), 4)
+    return made.copy_(x)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_operands_at_any_address(order):
+    """torch takes them, so they are copied."""
+    a, b, offs = matrix(24, 64, order=order), matrix(2, 64, 56, order=order), ends(7, 17)
+    assert torch.equal(tt.grouped_mm(misaligned(a), misaligned(b), offs=offs), tt.grouped_mm(a, b, offs=offs))
+    a, b, offs = matrix(2, 40, 64, order=order), matrix(64, 24, order=order), ends(7, 17)
+    assert torch.equal(tt.grouped_mm(misaligned(a), misaligned(b), offs=offs), tt.grouped_mm(a, b, offs=offs))
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_gradient_at_any_address(is_compiled):
+    """That of a part of what was concatenated begins where the part does."""
+    a, b, offs = matrix(16, 64), matrix(2, 64, 56), ends(5, 11)
+    side = torch.zeros(16, 4).bfloat16()
+
+    def function(a, b):
+        return torch.cat([side, tt.grouped_mm(a, b, offs=offs), side], 1)
+
+    torch._dynamo.reset()
+    run = torch.compile(function, backend="aot_eager", fullgraph=True) if is_compiled else function
+    grad = matrix(16, 64, seed=1)
+    got = gradients(run, (a, b), grad)
+    right = gradients(lambda x, y: expected(x, y, offs), [x.double() for x in (a, b)], grad[:, 4:60].double())
+    for ours, theirs in zip(got, right, strict=True):
+        require_close(ours, theirs)
+
+
+def test_groups_along_k_at_any_address(monkeypatch):
+    """torch's own kernel of a GPU refuses such operands."""
+    a, b, offs = misaligned(matrix(40, 48)).requires_grad_(), misaligned(matrix(48, 64)), ends(16, 32)
+    plain, seen = torch._grouped_mm, []
+
+    def watched(a, b, **options):
+        seen.extend(x.data_ptr() % 16 for x in (a, b))
+        return plain(a, b, **options)
+
+    monkeypatch.setattr(torch, "_grouped_mm", watched)
+    got = tt.grouped_mm(a, b, offs=offs)
+    assert seen == [0, 0]
+    assert torch.equal(got, plain(a, b, offs=offs))
+    assert got.requires_grad
+
+
 A, B, OFFS = (torch.zeros(8, 16).bfloat16(), torch.zeros(2, 16, 8).bfloat16(), ends(4, 4))
 
 
@@ -154,3 +205,16 @@ def test_torch_compile_has_it_in_one_graph(dynamic):
         got = gradients(lambda x, y, offs=offs: compiled(x, y, offs), (a, b), grad)
         right = gradients(lambda x, y, offs=offs: function(x, y, offs), (a, b), grad)
         assert all(map(torch.equal, got, right))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_torch_compile_has_groups_along_k_in_one_graph(dynamic):
+    def function(a, b, offs):
+        return tt.grouped_mm(a[:, 8:], b[8:], offs=offs) * 2
+
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True, dynamic=dynamic)
+    a, b, offs, grad = matrix(24, 56), matrix(56, 16), ends(16, 32), matrix(2, 24, 16)
+    got = gradients(lambda x, y: compiled(x, y, offs), (a, b), grad)
+    right = gradients(lambda x, y: function(x, y, offs), (a, b), grad)
+    assert all(map(torch.equal, got, right))

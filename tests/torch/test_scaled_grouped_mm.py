@@ -42,6 +42,17 @@ def test_nothing_to_multiply():
     assert call(a[:0], b, scale_a[:0], scale_b, offs).shape == (0, 16)
 
 
+def test_matrices_at_any_address():
+    """torch takes them, so they are copied."""
+    a, b, *rest = operands((5, 3), 16, 128)
+
+    def misaligned(x):
+        memory = torch.empty(x.numel() + 8, dtype=x.dtype)
+        return memory[8:].as_strided(x.shape, x.stride(), 8).copy_(x)
+
+    assert torch.equal(call(misaligned(a), misaligned(b), *rest), call(a, b, *rest))
+
+
 A, B, SA, SB, OFFS = operands((20, 12), 144, 256)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from tilewright._names import names_of
 from tilewright.torch import programs
 from tilewright.torch.arguments import require_no_tangents, require_tensors
-from tilewright.torch.gemm import matmul
+from tilewright.torch.gemm import PLAIN, matmul
 
 __all__ = ["grouped_mm"]
 
@@ -45,6 +45,7 @@ def _forward(a: Tensor, b: Tensor, offs: Tensor) -> Tensor:
     if a.shape[1] == 0:
         return out.zero_()
     a, b, offs = (x.detach() for x in (a, b.mT, offs))
+    a, b = (x if not x.data_ptr() % 16 else _copied(x) for x in (a, b))  # of strides that fit
     sizes = (a.shape[0], b.shape[0], columns)
     run = programs.grouped_gemm(a.device, programs.contiguous_mode(a), programs.contiguous_mode(b), *sizes)
     run(a, b, padded, offs)
@@ -64,7 +65,7 @@ def _gradients(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, No
     rows = _fitting(grad)
     return (
         torch.ops.tilewright.grouped_mm(rows, b.mT, offs) if ctx.needs_input_grad[0] else None,
-        torch._grouped_mm(a.mT, rows, offs=offs) if ctx.needs_input_grad[1] else None,
+        torch._grouped_mm(_fitting(a).mT, rows, offs=offs) if ctx.needs_input_grad[1] else None,
         None,
     )
 
@@ -82,12 +83,24 @@ def _fits(x: Tensor) -> bool:
     return is_inner and all(d > 0 and d % 8 == 0 for d in strides)
 
 
-def _fitting(x: Tensor) -> Tensor:
-    """A gradient as the program takes it: in rows of whole 16 bytes."""
-    if _fits(x):
-        return x
-    padded = x.new_empty((x.shape[0], (x.shape[1] + 7) // 8 * 8))[:, : x.shape[1]]
+def _begins_well(x: Tensor) -> bool:
+    """Whether its address is of whole 16 bytes. What is traced has none: its memory is taken to begin at such a one."""
+    if torch.compiler.is_dynamo_compiling():  # where not even the offset in it is known
+        return True
+    is_traced = torch.compiler.is_compiling() or type(x) not in PLAIN
+    address = x.storage_offset() * x.element_size() if is_traced else x.data_ptr()
+    return not address % 16
+
+
+def _copied(x: Tensor) -> Tensor:
+    """The same in rows of whole 16 bytes."""
+    padded = x.new_empty((*x.shape[:-1], (x.shape[-1] + 7) // 8 * 8))[..., : x.shape[-1]]
     return padded.copy_(x)
+
+
+def _fitting(x: Tensor) -> Tensor:
+    """An operand or a gradient as the programs take it: as it is, or copied."""
+    return x if _fits(x) and _begins_well(x) else _copied(x)
 
 
 def grouped_mm(
@@ -105,7 +118,7 @@ def grouped_mm(
     descend, which is looked at on a CPU alone; rows from offs[G - 1] on have no meaning. mat_a (G, M, K) and mat_b
     (K, N) are cut along N by offs, and give (M, N); mat_a (M, K) and mat_b (K, N) along K, and give (G, M, N), by
     torch's own kernel; mat_a (G, M, K) and mat_b (G, K, N) have no offs. One of the last two modes of an operand is
-    contiguous, its other strides and its address are of whole 16 bytes.
+    contiguous, and its other strides are of whole 16 bytes. One whose address is not is copied.
 
     Differentiable (the gradient of a mat_b of three modes is torch's product along K), traced by torch.compile,
     captured by CUDA graphs. It needs a GPU of compute capability 9.0, or the CPU, which computes small sizes.
@@ -154,7 +167,7 @@ def grouped_mm(
     if offs.device != mat_a.device:
         raise ValueError(f"{function}: offs is on {offs.device}, but mat_a is on {mat_a.device}")
     if mat_a.dim() == 2 and mat_b.dim() == 2:
-        return torch._grouped_mm(mat_a, mat_b, offs=offs)
+        return torch._grouped_mm(_fitting(mat_a), _fitting(mat_b), offs=offs)
     groups = mat_b.shape[0] if mat_b.dim() == 3 else mat_a.shape[0]
     if offs.shape[0] != groups:
         raise ValueError(f"{function}: offs has {offs.shape[0]} elements, but there are {groups} groups")

@@ -35,6 +35,12 @@ def _new(a: Tensor, b: Tensor, *_: Tensor) -> Tensor:
     return a.new_empty((a.shape[0], b.shape[-1]), dtype=torch.bfloat16)
 
 
+def _beginning_well(x: Tensor) -> Tensor:
+    """A matrix in rows of whole 16 bytes as the programs take it: copied where its address is not of whole 16 bytes."""
+    x = x.detach() if x.requires_grad else x
+    return x.clone(memory_format=torch.contiguous_format) if x.data_ptr() % 16 else x
+
+
 def _multiply(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
     programs.require_sm90(a.device, "scaled_mm")
     out = _new(a, b)
@@ -42,7 +48,8 @@ def _multiply(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
         return out
     if a.shape[1] == 0:
         return out.zero_()
-    programs.fp8_block_gemm(a.device)(a, scale_a.detach(), b.mT, scale_b.detach().mT, out)
+    a, b = _beginning_well(a), _beginning_well(b.mT)
+    programs.fp8_block_gemm(a.device)(a, scale_a.detach(), b, scale_b.detach().mT, out)
     return out
 
 
@@ -54,7 +61,8 @@ def _multiply_groups(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, off
     if a.shape[1] == 0:
         return out.zero_()
     run = programs.grouped_fp8_gemm(a.device, a.shape[0], b.shape[0], b.shape[2])
-    run(a, scale_a.detach(), b.mT, scale_b.detach().mT, out, offs)
+    a, b = _beginning_well(a), _beginning_well(b.mT)
+    run(a, scale_a.detach(), b, scale_b.detach().mT, out, offs)
     return out
 
 
@@ -162,7 +170,8 @@ def scaled_mm(
     float32, where block b is the columns 128 b to 128 b + 127: mat_a (M, K) row-major and mat_b (K, N) column-major of
     float8_e4m3fn, K and N multiples of 16, out (M, N) of bfloat16. The recipes are ScalingType.BlockWise1x128 and
     BlockWise128x128 of torch.nn.functional; scale_a (M, K / 128) and scale_b (K / 128, N / 128), rounded up, are
-    float32 of any strides. As for torch's kernel, scale_b may have rows that pad K / 128 to a multiple of 4.
+    float32 of any strides. As for torch's kernel, scale_b may have rows that pad K / 128 to a multiple of 4. A matrix
+    at an address that is not of whole 16 bytes is copied.
 
     Every block is added in float32, so use_fast_accum has no effect. Traced by torch.compile, captured by CUDA graphs;
     no gradient, as torch's. It needs a GPU of compute capability 9.0, or the CPU, which computes small sizes.
@@ -209,7 +218,8 @@ def scaled_grouped_mm(
     Group g has the rows offs[g - 1] to offs[g] of mat_a (M, K) and mat_b[g] of mat_b (G, K, N), and out (M, N) is
     scaled_mm of these rows with scale_a's rows and scale_b[g]. offs (G) is int32 on the device and does not descend;
     rows from offs[G - 1] on have no meaning. mat_a is row-major, mat_b column-major, of float8_e4m3fn, K and N
-    multiples of 16; scale_a (M, K / 128) and scale_b (G, K / 128, N / 128), rounded up, are float32 of any strides.
+    multiples of 16; scale_a (M, K / 128) and scale_b (G, K / 128, N / 128), rounded up, are float32 of any strides. A
+    mat_a or mat_b at an address that is not of whole 16 bytes is copied.
 
     Traced by torch.compile, captured by CUDA graphs; no gradient. It needs a GPU of compute capability 9.0, or the CPU,
     which computes small sizes.
