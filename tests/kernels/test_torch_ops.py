@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from tilewright import analysis, cute, kernels  # noqa: E402
 from tilewright import torch as twt  # noqa: E402
+from tilewright.torch import gemm  # noqa: E402
 from tilewright.torch.gemm import ACTIVATIONS  # noqa: E402
 
 SHAPES = [
@@ -211,25 +212,71 @@ def test_errors(call, error, text):
     assert str(caught.value) == text
 
 
-def test_tf32_is_taken_where_torch_allows_it():
-    before = torch.get_float32_matmul_precision()
-    from tilewright import kernels
+@pytest.fixture
+def precisions():
+    """What torch knows of the precision of float32, put back afterwards, by whichever names it was set."""
+    yield
+    if HAS_NEW_NAMES:
+        torch.backends.fp32_precision = "none"
+    torch.set_float32_matmul_precision("highest")
+    if HAS_NEW_NAMES:
+        torch.backends.cuda.matmul.fp32_precision = "none"
+        torch.backends.mkldnn.matmul.fp32_precision = "none"
 
-    asked = []
 
-    def gemm(*args, **options):
-        asked.append(options.get("allow_tf32", False))
+@pytest.fixture
+def asked(monkeypatch):
+    """What allow_tf32 is in each call."""
+    found = []
+    monkeypatch.setattr(kernels, "gemm", lambda *args, **options: found.append(options.get("allow_tf32", False)))
+    return found
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "gemm", gemm)
-        try:
-            for precision in ("highest", "high"):
-                torch.set_float32_matmul_precision(precision)
-                twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2))
-                twt.matmul(torch.zeros(2, 3).half(), torch.zeros(3, 2).half())
-        finally:
-            torch.set_float32_matmul_precision(before)
+
+HAS_NEW_NAMES = hasattr(torch.backends, "fp32_precision")
+
+
+@pytest.mark.usefixtures("precisions")
+def test_tf32_is_taken_where_torch_allows_it(asked):
+    for precision in ("highest", "high"):
+        torch.set_float32_matmul_precision(precision)
+        twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2))
+        twt.matmul(torch.zeros(2, 3).half(), torch.zeros(3, 2).half())
     assert asked == [False, False, True, False]
+
+
+@pytest.mark.skipif(not HAS_NEW_NAMES, reason="this torch has no names for the precision of a backend")
+@pytest.mark.usefixtures("precisions")
+def test_tf32_by_torchs_newer_names(asked):
+    product = torch.compile(twt.matmul, backend="eager", fullgraph=True)
+    for set_it in (
+        lambda: setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32"),
+        lambda: setattr(torch.backends.cuda.matmul, "fp32_precision", "ieee"),
+        lambda: torch.set_float32_matmul_precision("high"),
+        lambda: setattr(torch.backends.cuda.matmul, "fp32_precision", "ieee"),
+    ):
+        set_it()
+        twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2))
+        product(torch.zeros(2, 3), torch.zeros(3, 2))
+    assert asked == [True, True, False, False, True, True, False, False]
+
+
+@pytest.mark.skipif(not HAS_NEW_NAMES, reason="this torch has no names for the precision of a backend")
+@pytest.mark.usefixtures("precisions")
+def test_tf32_for_all_backends(asked):
+    torch.backends.cuda.matmul.fp32_precision = "none"
+    for precision in ("tf32", "ieee"):
+        torch.backends.fp32_precision = precision
+        twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2))
+    assert asked == [True, False]
+
+
+@pytest.mark.usefixtures("precisions")
+def test_a_torch_without_the_newer_names(asked, monkeypatch):
+    monkeypatch.setattr(gemm, "_precision_of", None)
+    for precision in ("highest", "medium"):
+        torch.set_float32_matmul_precision(precision)
+        twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2))
+    assert asked == [False, True]
 
 
 def test_tilewright_does_not_import_torch():

@@ -43,6 +43,18 @@ for name in NAMES:
     )
 
 
+# torch raises where its older function is asked after its newer names were set. Theirs, from torch 2.9 on, takes four
+# times as long as what it calls.
+_precision_of = getattr(torch._C, "_get_fp32_precision_getter", None)
+
+
+def _takes_tf32() -> bool:
+    """Whether torch allows TF32 in products of float32 on CUDA devices."""
+    if _precision_of is None:
+        return bool(torch.get_float32_matmul_precision() != "highest")
+    return bool(_precision_of("cuda", "matmul") == "tf32")
+
+
 def _out_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
     if out_dtype is not None:
         return out_dtype
@@ -110,7 +122,7 @@ def _gemm(
         options["activation"] = activation
     if bias is not None:
         options["bias"] = bias.detach()
-    if a.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+    if a.dtype == torch.float32 and _takes_tf32():
         options["allow_tf32"] = True
     modes = len(shape) - 2
     # DLPack refuses what has gradients.
@@ -266,8 +278,9 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
 
     out[.., i, j] = sum over k of a[.., i, k] b[.., k, j]; a 1-d operand is a row or a column that the result lacks.
     Nothing is copied: any strides are read as they are. Elements of both have one type: float16, bfloat16, float32 (in
-    TF32 where torch.get_float32_matmul_precision() allows it), float64, float8 (result bfloat16) or int8 and uint8
-    (result int32), unless `out_dtype` says another. Differentiable, and traced by torch.compile.
+    TF32 where torch.backends.cuda.matmul allows it, or torch.set_float32_matmul_precision), float64, float8 (result
+    bfloat16) or int8 and uint8 (result int32), unless `out_dtype` says another. Differentiable, and traced by
+    torch.compile.
 
     Raises TypeError for what is no torch.Tensor, ValueError for scalars, and for shapes and devices that do not agree;
     NotImplementedError for forward derivatives; else as kernels.gemm. Source: torch `torch.matmul`.
