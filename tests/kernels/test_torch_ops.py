@@ -131,6 +131,46 @@ def test_only_the_wanted_gradients_are_computed():
     torch.testing.assert_close(grad, torch.ones(3, 2) @ y.t())
 
 
+def test_a_gradient_is_cast_to_half_no_sooner_than_it_must():
+    """Of 1e5 half holds no gradient, but those of operands that are small."""
+    x, y = (torch.randn(s).half() * 1e-4 for s in ((4, 16), (16, 8)))
+    found = gradients(lambda x, y: twt.matmul(x, y, out_dtype=torch.float32) * 1e5, x, y)
+    right = gradients(lambda x, y: (x @ y) * 1e5, x.double(), y.double())
+    for ours, theirs in zip(found[1:], right[1:], strict=True):
+        assert ours.dtype == torch.float16
+        torch.testing.assert_close(ours.double(), theirs, rtol=2e-3, atol=1e-3)
+
+
+def test_gradients_of_a_bias_are_added_in_its_type():
+    x, weight, bias = torch.zeros(200, 8).half(), torch.zeros(4, 8).half(), torch.zeros(4, requires_grad=True)
+    twt.linear(x, weight, bias).backward(torch.full((200, 4), 1000.0).half())
+    assert torch.equal(bias.grad, torch.full((4,), 2e5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_float8_has_no_gradient(dtype):
+    """It would have to be float8, too."""
+    x, y = torch.ones(4, 16).to(dtype), torch.ones(16, 4).to(dtype)
+    of_x, of_y = x.clone().requires_grad_(), y.clone().requires_grad_()
+    for name, call in (
+        ("matmul: a", lambda: twt.matmul(of_x, y)),
+        ("matmul: b", lambda: twt.matmul(x, of_y)),
+        ("addmm: a", lambda: twt.addmm(torch.ones(4), of_x, y)),
+        ("linear: weight", lambda: twt.linear(x, of_y.mT)),
+    ):
+        with pytest.raises(NotImplementedError, match=rf"^tilewright\.torch\.{name} of {dtype} requires a gradient"):
+            call()
+    with pytest.raises(NotImplementedError, match=r"^tilewright::gemm: a of"):
+        torch.ops.tilewright.gemm(of_x, y, None, None, 1.0, 0.0, None, None)
+    with torch.no_grad():
+        assert not twt.matmul(of_x, y).requires_grad
+    bias = torch.zeros(4, requires_grad=True)
+    (grad,) = torch.autograd.grad(twt.linear(x, y.mT, bias).sum(), bias)
+    torch.testing.assert_close(grad, torch.full((4,), 4.0))
+    (grad,) = torch.autograd.grad(twt.matmul(of_x.bfloat16(), y.bfloat16()).sum(), of_x)  # what the error says
+    torch.testing.assert_close(grad.float(), torch.full((4, 16), 4.0))
+
+
 # ---- tracing ----
 
 ARGUMENTS = [

@@ -147,10 +147,39 @@ def _fake(
     return a.new_empty(_shape(a, b, c, bias), dtype=_out_type(a, out_dtype))
 
 
+def require_no_float8(function: str, **wanted: Any) -> None:
+    """Refuse a gradient that would have elements of float8, as autograd has it: it seldom fits into their range."""
+    for name, x in wanted.items():
+        if x.dtype in FLOAT8 and x.requires_grad:
+            raise NotImplementedError(
+                f"{function}: {name} of {x.dtype} requires a gradient, which float8 does not hold; convert it to "
+                "torch.bfloat16 first, or call it under torch.no_grad()"
+            )
+
+
+def gradient_type(grad: torch.dtype, like: torch.dtype) -> torch.dtype:
+    """The type in which a gradient is multiplied or added up, so that none but the result must fit into `like`.
+
+    Bfloat16 has the range of float32 and is multiplied faster.
+    """
+    if grad in FLOAT8 or (like == torch.bfloat16 and grad == torch.float32):
+        return like
+    return torch.promote_types(grad, like)
+
+
+def reduced(grad: Any, side: tuple[tuple[int, ...], torch.dtype], scale: float) -> Any:
+    """The gradient of what, of this shape and type, was broadcast and scaled before it was added."""
+    shape, dtype = side
+    wide = dtype if grad.dtype in FLOAT8 else torch.promote_types(grad.dtype, dtype)
+    total = grad.to(wide).sum_to_size(shape)
+    return (total if scale == 1 else total * scale).to(dtype)
+
+
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, b, c, bias, ctx.alpha, ctx.beta, activation, _ = inputs
     if activation is not None:
         raise NotImplementedError("tilewright::gemm with an activation has no gradient; apply it afterwards")
+    require_no_float8("tilewright::gemm", a=a, b=b)
     ctx.save_for_backward(a, b)
     ctx.c = None if c is None else (c.shape, c.dtype)
     ctx.bias = None if bias is None else (bias.shape, bias.dtype)
@@ -161,19 +190,16 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     wanted = ctx.needs_input_grad
 
     def product(x: Tensor, y: Tensor, like: Tensor) -> Tensor:
-        found: Tensor = torch.ops.tilewright.gemm(x, y, None, None, ctx.alpha, 0.0, None, None)
-        return found.sum_to_size(like.shape)
-
-    def reduced(side: Any, scale: float) -> Tensor:
-        shape, dtype = side
-        total = grad.sum_to_size(shape).to(dtype)
-        return total if scale == 1 else total * scale
+        wide = gradient_type(grad.dtype, like.dtype)
+        found = torch.ops.tilewright.gemm(x.to(wide), y.to(wide), None, None, ctx.alpha, 0.0, None, None)
+        summed: Tensor = found.sum_to_size(like.shape).to(like.dtype)
+        return summed
 
     return (
-        product(grad.to(a.dtype), b.mT, a) if wanted[0] else None,
-        product(a.mT, grad.to(b.dtype), b) if wanted[1] else None,
-        reduced(ctx.c, ctx.beta) if wanted[2] else None,
-        reduced(ctx.bias, 1) if wanted[3] else None,
+        product(grad, b.mT, a) if wanted[0] else None,
+        product(a.mT, grad, b) if wanted[1] else None,
+        reduced(grad, ctx.c, ctx.beta) if wanted[2] else None,
+        reduced(grad, ctx.bias, 1) if wanted[3] else None,
         None,
         None,
         None,
@@ -224,6 +250,8 @@ def _run(
     if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(x).tangent is not None for x in given):
         raise NotImplementedError(f"{function} has no forward derivative; use backward(), or torch.matmul")
     wants_gradient = torch.is_grad_enabled() and any(x.requires_grad for x in given)
+    if wants_gradient:
+        require_no_float8(function, **({"x": a, "weight": b} if is_transposed else {"a": a, "b": b}))
     fused = None if wants_gradient else activation
     # A program with DTensors has imported them; others are spared their import, which takes as long as torch's.
     if any(type(x) not in PLAIN for x in given) and "torch.distributed.tensor" in sys.modules:
@@ -279,11 +307,13 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     out[.., i, j] = sum over k of a[.., i, k] b[.., k, j]; a 1-d operand is a row or a column that the result lacks.
     Nothing is copied: any strides are read as they are. Elements of both have one type: float16, bfloat16, float32 (in
     TF32 where torch.backends.cuda.matmul allows it, or torch.set_float32_matmul_precision), float64, float8 (result
-    bfloat16) or int8 and uint8 (result int32), unless `out_dtype` says another. Differentiable, and traced by
-    torch.compile.
+    bfloat16) or int8 and uint8 (result int32), unless `out_dtype` says another. Traced by torch.compile and
+    differentiable, but for operands of float8. Gradients of float16 are multiplied in float32 where `out_dtype` holds
+    more than float16.
 
     Raises TypeError for what is no torch.Tensor, ValueError for scalars, and for shapes and devices that do not agree;
-    NotImplementedError for forward derivatives; else as kernels.gemm. Source: torch `torch.matmul`.
+    NotImplementedError for forward derivatives, and for float8 that requires a gradient; else as kernels.gemm. Source:
+    torch `torch.matmul`.
 
     >>> import torch
     >>> matmul(torch.arange(6.0).reshape(2, 3), torch.ones(3))

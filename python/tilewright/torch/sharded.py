@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
+from tilewright.torch.gemm import gradient_type, reduced
 from tilewright.torch.sharding import rules
 
 if TYPE_CHECKING:
@@ -202,26 +203,20 @@ class _Gemm(torch.autograd.Function):  # type: ignore[misc]
         wanted = ctx.needs_input_grad
 
         def product(x: Any, y: Any, transposed: Transposed, like: Any) -> Any:
-            found = gemm(x, y, None, None, ctx.alpha, 0.0, None, None, transposed)
-            return found if found.shape == like.shape else found.sum_to_size(like.shape)
-
-        def reduced(side: Any, scale: float) -> Any:
-            shape, dtype = side
-            total = grad.sum_to_size(shape).to(dtype)
-            return total if scale == 1 else total * scale
+            wide = gradient_type(grad.dtype, like.dtype)
+            found = gemm(x.to(wide), y.to(wide), None, None, ctx.alpha, 0.0, None, None, transposed)
+            return (found if found.shape == like.shape else found.sum_to_size(like.shape)).to(like.dtype)
 
         grad_a = grad_b = None
         if wanted[0]:  # with A and B for the operands as they are multiplied: G B^T, or its transpose
-            g = grad.to(a.dtype)
-            grad_a = product(b, g, (is_b, True), a) if is_a else product(g, b, (False, not is_b), a)
+            grad_a = product(b, grad, (is_b, True), a) if is_a else product(grad, b, (False, not is_b), a)
         if wanted[1]:  # A^T G, or its transpose
-            g = grad.to(b.dtype)
-            grad_b = product(g, a, (True, is_a), b) if is_b else product(a, g, (not is_a, False), b)
+            grad_b = product(grad, a, (True, is_a), b) if is_b else product(a, grad, (not is_a, False), b)
         return (
             grad_a,
             grad_b,
-            reduced(ctx.c, ctx.beta) if wanted[2] else None,
-            reduced(ctx.bias, 1) if wanted[3] else None,
+            reduced(grad, ctx.c, ctx.beta) if wanted[2] else None,
+            reduced(grad, ctx.bias, 1) if wanted[3] else None,
             None,
             None,
             None,
