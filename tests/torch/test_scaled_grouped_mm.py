@@ -72,6 +72,19 @@ def test_errors_name_the_argument(changed, error, text):
         call(**{"a": A, "b": B, "scale_a": SA, "scale_b": SB, "offs": OFFS, **changed})
 
 
+@pytest.mark.parametrize("name", ["a", "b", "scale_a", "scale_b"])
+def test_what_requires_a_gradient_is_refused(name):
+    given = {"a": A, "b": B, "scale_a": SA, "scale_b": SB, "offs": OFFS}
+    given[name] = given[name].detach().requires_grad_()
+    shown = name if name.startswith("scale") else f"mat_{name}"
+    with pytest.raises(
+        NotImplementedError, match=rf"^tilewright\.torch\.scaled_grouped_mm: {shown} requires a gradient"
+    ):
+        call(**given)
+    with torch.no_grad():
+        assert not call(**given).requires_grad
+
+
 def test_torch_finds_nothing_wrong():
     """All of torch's checks but that of the schema, which multiplies the operands: torch cannot, of fp8 on the CPU."""
     which = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from torch import SymBool, SymFloat, SymInt, Tensor
+from torch import SymBool, SymFloat, SymInt, Tensor, is_grad_enabled
 from torch.autograd import forward_ad
 
-__all__ = ["real", "require_flags", "require_no_tangents", "require_tensors", "whole"]
+__all__ = ["real", "require_flags", "require_no_gradients", "require_no_tangents", "require_tensors", "whole"]
 
 
 def require_tensors(function: str, modes: int, **tensors: Any) -> None:
@@ -48,3 +48,15 @@ def real(function: str, name: str, x: Any) -> float:
     if isinstance(x, (float, int, SymFloat, SymInt)) or hasattr(x, "__float__") or hasattr(x, "__index__"):
         return float(x)
     raise TypeError(f"{function}: expected {name} to be a float, but got {x!r}")
+
+
+def require_no_gradients(function: str, **tensors: Tensor) -> None:
+    """Refuse what a function without gradients is asked one of."""
+    if not is_grad_enabled():
+        return
+    for name, x in tensors.items():
+        if x.requires_grad:
+            raise NotImplementedError(
+                f"{function}: {name} requires a gradient, which this function does not have; call it under "
+                "torch.no_grad()"
+            )

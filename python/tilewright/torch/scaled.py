@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import programs
-from tilewright.torch.arguments import require_tensors
+from tilewright.torch.arguments import require_no_gradients, require_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +177,7 @@ def scaled_mm(
     no gradient, as torch's. It needs a GPU of compute capability 9.0, or the CPU, which computes small sizes.
 
     Raises TypeError for other elements, ValueError for shapes, strides and devices that do not agree,
-    NotImplementedError for other recipes, swizzles, a bias, other contractions, and for other GPUs.
+    NotImplementedError for other recipes, swizzles, a bias, other contractions, gradients, and for other GPUs.
     Source: torch `torch.nn.functional.scaled_mm`.
 
     >>> import torch
@@ -195,6 +195,7 @@ def scaled_mm(
     _require_fp8(function, "mat_b", mat_b, 2, 0)
     scale_b = _require_scales(function, mat_a, mat_b, scale_a, scale_b)
     _require_device(function, mat_a, mat_b=mat_b, scale_a=scale_a, scale_b=scale_b)
+    require_no_gradients(function, mat_a=mat_a, mat_b=mat_b, scale_a=scale_a, scale_b=scale_b)
     return torch.ops.tilewright.scaled_mm(mat_a, mat_b, scale_a, scale_b)
 
 
@@ -225,7 +226,7 @@ def scaled_grouped_mm(
     which computes small sizes.
 
     Raises TypeError for other elements, ValueError for shapes, strides, devices and offs that do not agree,
-    NotImplementedError for other recipes, swizzles, a bias, other contractions, and for other GPUs.
+    NotImplementedError for other recipes, swizzles, a bias, other contractions, gradients, and for other GPUs.
     Source: torch `torch.nn.functional.scaled_grouped_mm`.
 
     >>> import torch
@@ -251,6 +252,7 @@ def scaled_grouped_mm(
         )
     scale_b = _require_scales(function, mat_a, mat_b, scale_a, scale_b)
     _require_device(function, mat_a, mat_b=mat_b, scale_a=scale_a, scale_b=scale_b, offs=offs)
+    require_no_gradients(function, mat_a=mat_a, mat_b=mat_b, scale_a=scale_a, scale_b=scale_b)
     return torch.ops.tilewright.scaled_grouped_mm(mat_a, mat_b, scale_a, scale_b, offs)
 
 
