@@ -39,7 +39,7 @@ def test_each_group_is_a_product_of_its_own():
 
 def test_nothing_to_multiply():
     a, b, scale_a, scale_b, offs = operands((8,), 16, 128)
-    assert call(a[:0], b, scale_a[:0], scale_b, offs).shape == (0, 16)
+    assert call(a[:0], b, scale_a[:0], scale_b, offs - 8).shape == (0, 16)
 
 
 def test_matrices_at_any_address():
@@ -64,6 +64,9 @@ A, B, SA, SB, OFFS = operands((20, 12), 144, 256)
         ({"scale_b": SB[:1]}, ValueError, r"scale_b is \(1, 2, 2\), but it must be \(2, 2, 2\)"),
         ({"offs": OFFS[:1]}, ValueError, r"offs is torch.int32 \(1,\), but it must be torch.int32 \(2,\)"),
         ({"offs": None}, TypeError, "expected offs to be a torch.Tensor, but got NoneType"),
+        ({"offs": OFFS.flip(0)}, ValueError, r"offs is \[32, 20\], but it must ascend or stay, from 0 to 32 at most"),
+        ({"offs": OFFS + 1}, ValueError, r"offs is \[21, 33\], but it must ascend or stay, from 0 to 32 at most"),
+        ({"offs": OFFS - 21}, ValueError, r"offs is \[-1, 11\], but it must ascend or stay, from 0 to 32 at most"),
         ({"offs": OFFS.to("meta")}, ValueError, "offs is on meta, but mat_a is on cpu"),
     ],
 )

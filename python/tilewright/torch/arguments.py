@@ -8,7 +8,15 @@ from typing import Any
 from torch import SymBool, SymFloat, SymInt, Tensor, is_grad_enabled
 from torch.autograd import forward_ad
 
-__all__ = ["real", "require_flags", "require_no_gradients", "require_no_tangents", "require_tensors", "whole"]
+__all__ = [
+    "real",
+    "require_ends",
+    "require_flags",
+    "require_no_gradients",
+    "require_no_tangents",
+    "require_tensors",
+    "whole",
+]
 
 
 def require_tensors(function: str, modes: int, **tensors: Any) -> None:
@@ -18,6 +26,16 @@ def require_tensors(function: str, modes: int, **tensors: Any) -> None:
             raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
         if x.dim() < modes:
             raise ValueError(f"{function}: {name} {tuple(x.shape)} must have at least {modes} modes")
+
+
+def require_ends(function: str, offs: Tensor, rows: int) -> None:
+    """On a CPU, where nothing waits for a device: groups end in order, and within the rows that are cut."""
+    ends = offs.tolist() if offs.device.type == "cpu" else []
+    if ends != sorted(ends) or (ends and not 0 <= ends[0] <= ends[-1] <= rows):
+        raise ValueError(
+            f"{function}: offs is {ends}, but it must ascend or stay, from 0 to {rows} at most: what it cuts has so "
+            "many rows or columns"
+        )
 
 
 def require_flags(function: str, **flags: Any) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import programs
-from tilewright.torch.arguments import require_no_tangents, require_tensors
+from tilewright.torch.arguments import require_ends, require_no_tangents, require_tensors
 from tilewright.torch.gemm import PLAIN, matmul
 
 __all__ = ["grouped_mm"]
@@ -24,18 +24,8 @@ def _new(a: Tensor, b: Tensor) -> Tensor:
     return a.new_empty((a.shape[0], (b.shape[2] + 7) // 8 * 8))
 
 
-def _require_ends(offs: Tensor, rows: int) -> None:
-    """On a CPU, where nothing waits for a device: groups end in order, and within the rows that are cut."""
-    ends = offs.tolist() if offs.device.type == "cpu" else []
-    if ends != sorted(ends) or (ends and not 0 <= ends[0] <= ends[-1] <= rows):
-        raise ValueError(
-            f"tilewright.torch.grouped_mm: offs is {ends}, but it must ascend or stay, from 0 to {rows} at most: what "
-            "it cuts has so many rows or columns"
-        )
-
-
 def _forward(a: Tensor, b: Tensor, offs: Tensor) -> Tensor:
-    _require_ends(offs, a.shape[0])
+    require_ends("tilewright.torch.grouped_mm", offs, a.shape[0])
     programs.require_sm90(a.device, "grouped_mm")
     columns = b.shape[2]
     padded = _new(a, b)  # what pads a row is written, too

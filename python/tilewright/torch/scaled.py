@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import programs
-from tilewright.torch.arguments import require_no_gradients, require_tensors
+from tilewright.torch.arguments import require_ends, require_no_gradients, require_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,7 @@ def _multiply(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
 
 
 def _multiply_groups(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, offs: Tensor) -> Tensor:
+    require_ends("tilewright.torch.scaled_grouped_mm", offs, a.shape[0])
     programs.require_sm90(a.device, "scaled_grouped_mm")
     out = _new(a, b)
     if out.numel() == 0:
@@ -217,10 +218,10 @@ def scaled_grouped_mm(
     """Products of groups of fp8 whose scales belong to blocks: see torch.nn.functional.scaled_grouped_mm.
 
     Group g has the rows offs[g - 1] to offs[g] of mat_a (M, K) and mat_b[g] of mat_b (G, K, N), and out (M, N) is
-    scaled_mm of these rows with scale_a's rows and scale_b[g]. offs (G) is int32 on the device and does not descend;
-    rows from offs[G - 1] on have no meaning. mat_a is row-major, mat_b column-major, of float8_e4m3fn, K and N
-    multiples of 16; scale_a (M, K / 128) and scale_b (G, K / 128, N / 128), rounded up, are float32 of any strides. A
-    mat_a or mat_b at an address that is not of whole 16 bytes is copied.
+    scaled_mm of these rows with scale_a's rows and scale_b[g]. offs (G) is int32 on the device and does not descend,
+    which is looked at on a CPU alone; rows from offs[G - 1] on have no meaning. mat_a is row-major, mat_b column-major,
+    of float8_e4m3fn, K and N multiples of 16; scale_a (M, K / 128) and scale_b (G, K / 128, N / 128), rounded up, are
+    float32 of any strides. A mat_a or mat_b at an address that is not of whole 16 bytes is copied.
 
     Traced by torch.compile, captured by CUDA graphs; no gradient. It needs a GPU of compute capability 9.0, or the CPU,
     which computes small sizes.
