@@ -76,6 +76,20 @@ def test_groups_along_k_and_no_groups():
     require_close(tt.grouped_mm(a, b), a.double() @ b.double())
 
 
+def strided(offs):
+    """The same ends, every other element."""
+    return torch.stack([offs, offs + 1], 1)[:, 0]
+
+
+@pytest.mark.parametrize("counts", [(7, 13), (20,)])
+def test_ends_that_do_not_lie_side_by_side(counts):
+    offs, groups = ends(*counts), len(counts)
+    a, b, grad = matrix(20, 64), matrix(groups, 64, 24), matrix(20, 24)
+    got = gradients(lambda x, y: tt.grouped_mm(x, y, offs=strided(offs)), (a, b), grad)
+    right = gradients(lambda x, y: tt.grouped_mm(x, y, offs=offs), (a, b), grad)
+    assert all(map(torch.equal, got, right))
+
+
 def test_nothing_to_multiply():
     assert tt.grouped_mm(matrix(8, 8)[:0], matrix(2, 8, 8), offs=ends(0, 0)).shape == (0, 8)
 

@@ -37,6 +37,13 @@ def test_each_group_is_a_product_of_its_own():
         assert torch.equal(got[first:end], each)
 
 
+@pytest.mark.parametrize("rows", [(5, 3), (8,)])
+def test_ends_that_do_not_lie_side_by_side(rows):
+    *given, offs = operands(rows, 16, 128)
+    strided = torch.stack([offs, offs + 1], 1)[:, 0]
+    assert torch.equal(call(*given, strided), call(*given, offs))
+
+
 def test_nothing_to_multiply():
     a, b, scale_a, scale_b, offs = operands((8,), 16, 128)
     assert call(a[:0], b, scale_a[:0], scale_b, offs - 8).shape == (0, 16)

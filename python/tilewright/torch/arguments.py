@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from torch import SymBool, SymFloat, SymInt, Tensor, is_grad_enabled
+from torch import SymBool, SymFloat, SymInt, Tensor, contiguous_format, is_grad_enabled
 from torch.autograd import forward_ad
 
 __all__ = [
+    "compact",
     "real",
     "require_ends",
     "require_flags",
@@ -36,6 +37,11 @@ def require_ends(function: str, offs: Tensor, rows: int) -> None:
             f"{function}: offs is {ends}, but it must ascend or stay, from 0 to {rows} at most: what it cuts has so "
             "many rows or columns"
         )
+
+
+def compact(offs: Tensor) -> Tensor:
+    """The ends side by side, as the programs read them; `contiguous` would leave one alone as it is."""
+    return offs if offs.stride(0) == 1 else offs.clone(memory_format=contiguous_format)
 
 
 def require_flags(function: str, **flags: Any) -> None:

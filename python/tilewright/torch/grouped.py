@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import programs
-from tilewright.torch.arguments import require_ends, require_no_tangents, require_tensors
+from tilewright.torch.arguments import compact, require_ends, require_no_tangents, require_tensors
 from tilewright.torch.gemm import PLAIN, matmul
 
 __all__ = ["grouped_mm"]
@@ -156,6 +156,7 @@ def grouped_mm(
         raise ValueError(f"{function}: offs is {offs.dtype} {tuple(offs.shape)}, but it must be torch.int32 (G)")
     if offs.device != mat_a.device:
         raise ValueError(f"{function}: offs is on {offs.device}, but mat_a is on {mat_a.device}")
+    offs = compact(offs)
     if mat_a.dim() == 2 and mat_b.dim() == 2:
         return torch._grouped_mm(_fitting(mat_a), _fitting(mat_b), offs=offs)
     groups = mat_b.shape[0] if mat_b.dim() == 3 else mat_a.shape[0]

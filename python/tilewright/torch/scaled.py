@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tilewright._names import names_of
 from tilewright.torch import programs
-from tilewright.torch.arguments import require_ends, require_no_gradients, require_tensors
+from tilewright.torch.arguments import compact, require_ends, require_no_gradients, require_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -254,7 +254,7 @@ def scaled_grouped_mm(
     scale_b = _require_scales(function, mat_a, mat_b, scale_a, scale_b)
     _require_device(function, mat_a, mat_b=mat_b, scale_a=scale_a, scale_b=scale_b, offs=offs)
     require_no_gradients(function, mat_a=mat_a, mat_b=mat_b, scale_a=scale_a, scale_b=scale_b)
-    return torch.ops.tilewright.scaled_grouped_mm(mat_a, mat_b, scale_a, scale_b, offs)
+    return torch.ops.tilewright.scaled_grouped_mm(mat_a, mat_b, scale_a, scale_b, compact(offs))
 
 
 if not TYPE_CHECKING:
