@@ -94,6 +94,20 @@ def test_nothing_to_multiply():
     assert tt.grouped_mm(matrix(8, 8)[:0], matrix(2, 8, 8), offs=ends(0, 0)).shape == (0, 8)
 
 
+@pytest.mark.parametrize(
+    ("m", "groups", "k", "n"), [(16, 0, 64, 56), (16, 2, 0, 56), (16, 2, 64, 0), (0, 2, 64, 56), (16, 0, 0, 0)]
+)
+def test_nothing_to_add_up(m, groups, k, n):
+    """Zeros, and so are the gradients, whatever strides torch gives to tensors without elements."""
+    a, b = torch.ones(m, k).bfloat16(), torch.ones(groups, k, n).bfloat16()
+    offs = torch.full((groups,), m, dtype=torch.int32)
+    got = tt.grouped_mm(a, b, offs=offs)
+    assert torch.equal(got, torch.zeros(m, n).bfloat16())
+    for grad, x in zip(gradients(lambda x, y: tt.grouped_mm(x, y, offs=offs), (a, b), got), (a, b), strict=True):
+        assert torch.equal(grad, torch.zeros_like(x))
+    assert torch.equal(tt.grouped_mm(b.mT.contiguous(), a.mT.contiguous(), offs=offs), got.mT)
+
+
 def gradients(function, tensors, grad):
     leaves = [x.detach().clone().requires_grad_() for x in tensors]
     return torch.autograd.grad(function(*leaves), leaves, grad)

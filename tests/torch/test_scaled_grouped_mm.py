@@ -47,6 +47,7 @@ def test_ends_that_do_not_lie_side_by_side(rows):
 def test_nothing_to_multiply():
     a, b, scale_a, scale_b, offs = operands((8,), 16, 128)
     assert call(a[:0], b, scale_a[:0], scale_b, offs - 8).shape == (0, 16)
+    assert torch.equal(call(a, b[:0], scale_a, scale_b[:0], offs[:0]), torch.zeros(8, 16).bfloat16())
 
 
 def test_matrices_at_any_address():

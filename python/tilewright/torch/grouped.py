@@ -32,7 +32,7 @@ def _forward(a: Tensor, b: Tensor, offs: Tensor) -> Tensor:
     out = padded[:, :columns]
     if out.numel() == 0:
         return out
-    if a.shape[1] == 0:
+    if b.numel() == 0:  # no group, or nothing to add up
         return out.zero_()
     a, b, offs = (x.detach() for x in (a, b.mT, offs))
     a, b = (x if not x.data_ptr() % 16 else _copied(x) for x in (a, b))  # of strides that fit
@@ -52,6 +52,8 @@ def _setup(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> N
 
 def _gradients(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
     a, b, offs = ctx.saved_tensors
+    if a.numel() == 0 or b.numel() == 0:  # of which torch has no product along K
+        return torch.zeros_like(a), torch.zeros_like(b), None
     rows = _fitting(grad)
     return (
         torch.ops.tilewright.grouped_mm(rows, b.mT, offs) if ctx.needs_input_grad[0] else None,
@@ -66,7 +68,9 @@ torch.library.register_autograd("tilewright::grouped_mm", _gradients, setup_cont
 
 
 def _fits(x: Tensor) -> bool:
-    """Whether one of the last two modes is contiguous and the other strides are of whole 16 bytes."""
+    """Whether one of the last two modes is contiguous and the other strides are of whole 16 bytes, if any is read."""
+    if x.numel() == 0:
+        return True
     strides = list(x.stride())
     inner = -1 if strides[-1] == 1 else -2
     is_inner = strides.pop(inner) == 1

@@ -59,7 +59,7 @@ def _multiply_groups(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, off
     out = _new(a, b)
     if out.numel() == 0:
         return out
-    if a.shape[1] == 0:
+    if b.numel() == 0:  # no group, or nothing to add up
         return out.zero_()
     run = programs.grouped_fp8_gemm(a.device, a.shape[0], b.shape[0], b.shape[2])
     a, b = _beginning_well(a), _beginning_well(b.mT)
