@@ -51,6 +51,45 @@ def test_views_are_read_as_they_are(make):
     torch.testing.assert_close(twt.matmul(x, y), torch.matmul(x, y))
 
 
+def windows(*shape):
+    """Windows of images: batch modes that do not go on as one."""
+    return (
+        torch.randn(2, 6, 6, 6, *shape)
+        .view(2, 3, 2, 3, 2, 3, 2, *shape)
+        .permute(0, 1, 3, 5, 2, 4, 6, *range(7, 7 + len(shape)))
+    )
+
+
+MANY_MODES = {
+    "windows": lambda: (windows(8), torch.randn(8, 7)),
+    "windows of both": lambda: (windows(8), windows(8).mT),
+    "matrices first": lambda: (windows(3, 4).mT, torch.randn(2, 1, 3, 1, 1, 1, 1, 3, 5)),
+    "repeated in turn": lambda: (torch.randn(2, 1, 2, 1, 3, 4), torch.randn(1, 2, 1, 2, 4, 3)),
+    "expanded": lambda: (torch.randn(2, 1, 2, 1, 3, 4).expand(2, 2, 2, 2, 3, 4), torch.randn(1, 2, 1, 2, 4, 3)),
+}
+
+
+@pytest.mark.parametrize("make", MANY_MODES.values(), ids=MANY_MODES)
+def test_batches_of_more_modes_than_a_kernel_has(make):
+    x, y = make()
+    torch.testing.assert_close(twt.matmul(x, y), torch.matmul(x, y))
+    c = torch.randn(y.shape[-1])
+    torch.testing.assert_close(twt.addmm(c, x, y, beta=2), 2 * c + torch.matmul(x, y))
+    for found, right in zip(gradients(twt.matmul, x, y), gradients(torch.matmul, x, y), strict=True):
+        torch.testing.assert_close(found, right)
+
+
+def test_a_weight_is_not_copied_for_more_modes_than_a_kernel_has(monkeypatch):
+    x, weight = windows(8), torch.randn(7, 8)
+    right, seen, plain = torch.nn.functional.linear(x, weight), [], kernels.gemm
+    monkeypatch.setattr(
+        kernels, "gemm", lambda a, b, c, **options: (seen.append(b.data_ptr()), plain(a, b, c, **options))
+    )
+    torch.testing.assert_close(twt.linear(x, weight), right)
+    assert set(seen) == {weight.data_ptr()}
+    assert len(seen) == 2
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_types(dtype):
     x, y = torch.randn(20, 30, dtype=dtype), torch.randn(30, 10, dtype=dtype)

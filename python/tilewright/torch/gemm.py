@@ -14,8 +14,13 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from tilewright import kernels
+from tilewright._core import LayoutError
 from tilewright._names import names_of
 from tilewright.kernels.gemm.operands import number
+from tilewright.kernels.gemm.problem import MAX_BATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["addmm", "linear", "matmul"]
 
@@ -97,6 +102,25 @@ def _as_modes(x: Tensor, batch_modes: int) -> Tensor:
     return x.permute(batch_modes, batch_modes + 1, *range(batch_modes))
 
 
+def _compact(x: Tensor) -> Tensor:
+    """Batches that lie one after the other, so that they are one mode. A matrix alone is as it is."""
+    if x.dim() == 2:
+        return x
+    return x.mT.contiguous().mT if x.stride(-2) == 1 else x.contiguous()
+
+
+def _with_fewer_modes(a: Tensor, b: Tensor, batches: tuple[int, ...]) -> Iterator[tuple[Tensor, Tensor, bool]]:
+    """The operands as they are, then copies that a kernel can read as fewer batch modes; and whether it is the last.
+
+    Repeated modes become memory at last only, where both operands have some of their own.
+    """
+    yield a, b, False
+    yield _compact(a), _compact(b), False
+    repeated = (x if x.dim() == 2 else x.expand(*batches, *x.shape[-2:]) for x in (a, b))
+    x, y = map(_compact, repeated)
+    yield x, y, True
+
+
 def _gemm(
     a: Tensor,
     b: Tensor,
@@ -127,7 +151,16 @@ def _gemm(
     modes = len(shape) - 2
     # DLPack refuses what has gradients.
     x, y = a.detach() if a.requires_grad else a, b.detach() if b.requires_grad else b
-    kernels.gemm(_as_modes(x, modes), _as_modes(y.mT, modes), _as_modes(out, modes), **options)
+    if modes <= MAX_BATCH:
+        kernels.gemm(_as_modes(x, modes), _as_modes(y.mT, modes), _as_modes(out, modes), **options)
+        return out
+    for left, right, is_last in _with_fewer_modes(x, y, shape[:-2]):
+        try:
+            kernels.gemm(_as_modes(left, modes), _as_modes(right.mT, modes), _as_modes(out, modes), **options)
+            break
+        except LayoutError:  # before anything was written
+            if is_last:
+                raise
     return out
 
 
@@ -305,11 +338,13 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     """The product of two tensors by torch.matmul's rules: matrices, vectors, and batches that broadcast.
 
     out[.., i, j] = sum over k of a[.., i, k] b[.., k, j]; a 1-d operand is a row or a column that the result lacks.
-    Nothing is copied: any strides are read as they are. Elements of both have one type: float16, bfloat16, float32 (in
-    TF32 where torch.backends.cuda.matmul allows it, or torch.set_float32_matmul_precision), float64, float8 (result
-    bfloat16) or int8 and uint8 (result int32), unless `out_dtype` says another. Traced by torch.compile and
-    differentiable, but for operands of float8. Gradients of float16 are multiplied in float32 where `out_dtype` holds
-    more than float16.
+    Any strides are read as they are. Only operands with batches of more than three modes are copied, where these cannot
+    be read as three.
+
+    Elements of both have one type: float16, bfloat16, float32 (in TF32 where torch.backends.cuda.matmul allows it, or
+    torch.set_float32_matmul_precision), float64, float8 (result bfloat16) or int8 and uint8 (result int32), unless
+    `out_dtype` says another. Traced by torch.compile and differentiable, but for operands of float8. Gradients of
+    float16 are multiplied in float32 where `out_dtype` holds more than float16.
 
     Raises TypeError for what is no torch.Tensor, ValueError for scalars, and for shapes and devices that do not agree;
     NotImplementedError for forward derivatives, and for float8 that requires a gradient; else as kernels.gemm. Source:
