@@ -120,3 +120,23 @@ def test_names_and_parameters_that_cannot_be():
     compiled = cute.compile(of_a_tuple, torch.ones(8), (2, 3))
     with pytest.raises(ValueError, match=r"the parameter shape is neither a tensor nor a number"):
         custom_op("tilewright_test::tuples", compiled, mutates=[])
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"name": 1}, "expected name to be a str, but got int; pass 'mine::name'"),
+        ({"compiled": _axpy}, r"expected compiled to be what cute.compile gives, but got Jit; pass cute.compile\("),
+        ({"mutates": "y"}, "expected mutates to be a list of names of tensors, but got 'y'; pass those that are"),
+        ({"mutates": None}, "expected mutates to be a list of names of tensors, but got None; pass those that are"),
+        ({"mutates": [1]}, r"expected mutates to be a list of names of tensors, but got \[1\]; pass those that are"),
+    ],
+)
+def test_arguments_of_other_types_are_named(changed, text):
+    given = {
+        "name": "tilewright_test::other",
+        "compiled": cute.compile(_axpy, torch.ones(8), torch.ones(8), 1.0, 8),
+        "mutates": ["y"],
+    }
+    with pytest.raises(TypeError, match=rf"^tilewright\.torch\.custom_op: {text}"):
+        custom_op(**{**given, **changed})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tilewright.lang.arguments import Number, TensorForm
+from tilewright.lang.calls.compiled import Compiled
 from tilewright.numeric import Boolean
 from tilewright.numeric.integers import Integer
 
@@ -15,20 +16,24 @@ if TYPE_CHECKING:
 
     from torch.library import CustomOpDef
 
-    from tilewright.lang.calls.compiled import Compiled
-
 __all__ = ["custom_op"]
+
+FUNCTION = "tilewright.torch.custom_op"
 
 
 def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> CustomOpDef:
     """Make a compiled function the operation `torch.ops.NAMESPACE.NAME` of torch.
 
-    It writes the tensors named in `mutates` and returns
-    nothing, launches on torch's current stream, and is traced by torch.compile (a fake kernel does nothing)
-    and captured into CUDA graphs. Arguments: tensors, and numbers of the parameters' types.
+    It writes the tensors named in `mutates` and returns nothing, launches on torch's current stream, and is traced by
+    torch.compile (a fake kernel does nothing) and captured into CUDA graphs. Arguments: tensors, and numbers of the
+    parameters' types.
 
-    Raises ValueError for a name without a namespace, for names in `mutates` that are no tensors of the function, and
-    for a parameter that is neither a tensor nor a number. Source: torch `torch.library.custom_op`.
+    Whether the kernels write other tensors is not looked at, and torch.compile would be wrong about one that `mutates`
+    lacks: torch.library.opcheck(op, arguments) finds it.
+
+    Raises TypeError for a name that is no str, for a function that cute.compile did not give, and for a `mutates` that
+    is no list of names; ValueError for a name without a namespace, for names in `mutates` that are no tensors of the
+    function, and for a parameter that is neither a tensor nor a number. Source: torch `torch.library.custom_op`.
 
     >>> import torch
     >>> from tilewright import Int32, cute
@@ -45,14 +50,26 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Custo
     >>> x
     tensor([0., 2., 4., 6.])
     """
+    if not isinstance(name, str):
+        raise TypeError(f"{FUNCTION}: expected name to be a str, but got {type(name).__name__}; pass 'mine::name'")
+    if not isinstance(compiled, Compiled):
+        raise TypeError(
+            f"{FUNCTION}: expected compiled to be what cute.compile gives, but got {type(compiled).__name__}; pass "
+            "cute.compile(function, arguments)"
+        )
+    if not isinstance(mutates, (list, tuple)) or not all(isinstance(key, str) for key in mutates):
+        raise TypeError(
+            f"{FUNCTION}: expected mutates to be a list of names of tensors, but got {mutates!r}; pass those that are "
+            "written, such as ['x']"
+        )
     if name.count("::") != 1:
-        raise ValueError(f"custom_op: the name {name!r} needs a namespace: 'mine::{name}'")
+        raise ValueError(f"{FUNCTION}: the name {name!r} needs a namespace: 'mine::{name}'")
     forms = {key: form for key, form in compiled.traced.forms.items() if key in compiled.signature.parameters}
     tensors = [key for key, form in forms.items() if isinstance(form, TensorForm)]
     wrong = [key for key in mutates if key not in tensors]
     if wrong:
         raise ValueError(
-            f"custom_op: mutates has {', '.join(wrong)}, but the tensors of {compiled.signature} are "
+            f"{FUNCTION}: mutates has {', '.join(wrong)}, but the tensors of {compiled.signature} are "
             f"{', '.join(tensors)}"
         )
     parameters = [_schema(key, form, key in mutates) for key, form in forms.items()]
@@ -73,5 +90,5 @@ def _schema(name: str, form: Any, is_mutated: bool) -> str:
         kind = "bool" if form.dtype is Boolean else "int" if issubclass(form.dtype, Integer) else "float"
         return f"{kind} {name}"
     raise ValueError(
-        f"custom_op: the parameter {name} is neither a tensor nor a number; make it Constexpr, so that it is fixed"
+        f"{FUNCTION}: the parameter {name} is neither a tensor nor a number; make it Constexpr, so that it is fixed"
     )
