@@ -63,7 +63,8 @@ def _dtype(function: str, like: Any, out_dtype: Any) -> Any:
     name = ARRAY_NAMES.get(wanted, "")
     found = getattr(importlib.import_module(library), name, None) if name else None
     if found is None:
-        raise TypeError(f"{function}: {library} has no {wanted}; pass out_dtype, or an mC")
+        mend = "pass out_dtype" if out_dtype is None else "pass another out_dtype"
+        raise TypeError(f"{function}: {library} has no {wanted}; {mend}, or an mC")
     return found
 
 
