@@ -281,6 +281,21 @@ X = torch.zeros(2, 3)
          "torch.int8, torch.uint8"),
         (lambda: twt.linear(torch.zeros(2, 3), torch.zeros(2, 3), torch.tensor(1.0)), ValueError,
          "tilewright.torch.linear: bias () must be (N) with N = 2, the rows of weight"),
+        (lambda: twt.matmul(X, X.mT, out_dtype=torch.int8), TypeError,
+         "tilewright.torch.matmul: out_dtype is torch.int8, as which no kernel stores products of torch.float32; pass "
+         "one of torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2"),
+        (lambda: twt.addmm(X, X.to("meta"), X.mT.to("meta"), out_dtype=torch.complex64), TypeError,
+         "tilewright.torch.addmm: out_dtype is torch.complex64, as which no kernel stores products of torch.float32; "
+         "pass one of torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, "
+         "torch.float8_e5m2"),
+        (lambda: twt.matmul(X.byte(), X.mT.byte(), out_dtype=torch.int8), TypeError,
+         "tilewright.torch.matmul: out_dtype is torch.int8, as which no kernel stores products of torch.uint8; pass "
+         "one of torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2, "
+         "torch.int32"),
+        (lambda: twt.addmm(X, X, X.mT, alpha=10**400), ValueError,
+         "tilewright.torch.addmm: alpha is an integer greater than any float"),
+        (lambda: twt.addmm(X, X, X.mT, beta=-10**400), ValueError,
+         "tilewright.torch.addmm: beta is an integer greater than any float"),
         (lambda: torch.ops.tilewright.gemm(X, X.mT, None, torch.zeros(3), 1, 0, None, None), ValueError,
          "tilewright.torch: bias (3,) must be (N) with N = 2"),
     ],

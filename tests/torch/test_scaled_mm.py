@@ -82,6 +82,8 @@ A, B, SA, SB = operands(32, 144, 256)
         ({"bias": SA}, NotImplementedError, "bias must be None"),
         ({"output_dtype": torch.float32}, TypeError, "output_dtype is torch.float32, but it must be torch.bfloat16"),
         ({"contraction_dim": (0, 1)}, NotImplementedError, r"contraction_dim is \(0, 1\), but it must be"),
+        ({"contraction_dim": None}, TypeError, r"expected contraction_dim to be \(\) or \(1, 0\), but got None"),
+        ({"contraction_dim": 0}, TypeError, r"expected contraction_dim to be \(\) or \(1, 0\), but got 0"),
         ({"swizzle_b": torch.nn.functional.SwizzleType.SWIZZLE_32_4_4}, NotImplementedError, "swizzle_b is .*SWIZZLE"),
     ],
 )

@@ -34,7 +34,9 @@ INTEGERS = (torch.int8, torch.uint8)
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 PLAIN = (Tensor, torch.nn.Parameter)
 BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
-FACTORS = (*BIASES, torch.float64, *FLOAT8, *INTEGERS)  # types of elements that are multiplied
+MOST = 2**1023  # smaller integers have a float
+RESULTS = (*BIASES, torch.float64, *FLOAT8)  # that store any sums
+FACTORS = (*RESULTS, *INTEGERS)  # types of elements that are multiplied
 
 # The second has no gradient, whose machinery costs the host time in each call, asked for or not. It is for calls that
 # ask for none, and for the parts of DTensors: gradients are those of the whole.
@@ -276,8 +278,8 @@ def _run(
     if activation is not None and not (isinstance(activation, str) and activation in ACTIVATIONS):
         known = ", ".join(map(repr, ACTIVATIONS))
         raise ValueError(f"{function}: activation is {activation!r}, but it must be None or one of {known}")
-    if out_dtype is not None and not isinstance(out_dtype, torch.dtype):
-        raise TypeError(f"{function}: expected out_dtype to be a torch.dtype, but got {out_dtype!r}")
+    if out_dtype is not None:
+        _require_result(function, a.dtype, out_dtype)
     given = [x for x in (a, b, c, bias) if x is not None]
     # Without a word the operation would drop tangents.
     if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(x).tangent is not None for x in given):
@@ -331,6 +333,18 @@ def _require(function: str, added: Any = None, **factors: Any) -> None:
         raise TypeError(
             f"{function}: {name} has elements of {x.dtype} and {other} of {y.dtype}, which no kernel multiplies; "
             "convert one of them"
+        )
+
+
+def _require_result(function: str, factors: torch.dtype, out_dtype: Any) -> None:
+    """TypeError for an out_dtype as which sums of such factors are not stored."""
+    if not isinstance(out_dtype, torch.dtype):
+        raise TypeError(f"{function}: expected out_dtype to be a torch.dtype, but got {out_dtype!r}")
+    allowed = (*RESULTS, torch.int32) if factors in INTEGERS else RESULTS
+    if out_dtype not in allowed:
+        raise TypeError(
+            f"{function}: out_dtype is {out_dtype}, as which no kernel stores products of {factors}; pass one of "
+            f"{', '.join(map(str, allowed))}"
         )
 
 
@@ -399,7 +413,7 @@ def addmm(
     function = "tilewright.torch.addmm"
     _require(function, {"c": c}, a=a, b=b)
     scales = [
-        float(x if type(x) in (int, float) else number(function, name, x))
+        float(x if type(x) is float or (type(x) is int and -MOST < x < MOST) else number(function, name, x))
         for name, x in (("alpha", alpha), ("beta", beta))
     ]
     sums = torch.int32 if a.dtype in INTEGERS else torch.float32 if a.dtype in FLOAT8 else a.dtype

@@ -116,6 +116,8 @@ def _require_recipes(function: str, recipe_a: object, recipe_b: object, swizzle_
 def _require_plain(function: str, bias: object, contraction_dim: Sequence[int], output_dtype: object) -> None:
     if bias is not None:
         raise NotImplementedError(f"{function}: bias must be None; add it afterwards")
+    if not isinstance(contraction_dim, (list, tuple)):
+        raise TypeError(f"{function}: expected contraction_dim to be () or (1, 0), but got {contraction_dim!r}")
     if tuple(contraction_dim) not in ((), (1, 0)):
         raise NotImplementedError(f"{function}: contraction_dim is {contraction_dim}, but it must be () or (1, 0)")
     if output_dtype != torch.bfloat16:
