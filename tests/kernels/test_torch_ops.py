@@ -98,6 +98,14 @@ def test_types(dtype):
     torch.testing.assert_close(wide, (x.double() @ y.double()).float())
 
 
+def test_autocast_changes_no_types():
+    x, y = torch.randn(4, 8), torch.randn(8, 3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(twt.matmul(x, y), twt.matmul(x, y, out_dtype=torch.float32))
+        with pytest.raises(TypeError, match=r"a has elements of torch\.bfloat16 and b of torch\.float32"):
+            twt.matmul(x.bfloat16(), y)
+
+
 def test_integers_and_float8():
     x, y = torch.randint(-9, 9, (20, 30)).to(torch.int8), torch.randint(-9, 9, (30, 10)).to(torch.int8)
     torch.testing.assert_close(twt.matmul(x, y), x.int() @ y.int())

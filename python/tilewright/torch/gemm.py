@@ -358,7 +358,8 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     Elements of both have one type: float16, bfloat16, float32 (in TF32 where torch.backends.cuda.matmul allows it, or
     torch.set_float32_matmul_precision), float64, float8 (result bfloat16) or int8 and uint8 (result int32), unless
     `out_dtype` says another. Traced by torch.compile and differentiable, but for operands of float8. Gradients of
-    float16 are multiplied in float32 where `out_dtype` holds more than float16.
+    float16 are multiplied in float32 where `out_dtype` holds more than float16. torch.autocast changes no types
+    here, and torch.func.grad is not supported: use torch.autograd.
 
     Raises TypeError for what is no torch.Tensor, ValueError for scalars, and for shapes and devices that do not agree;
     NotImplementedError for forward derivatives, and for float8 that requires a gradient; else as kernels.gemm. Source:
