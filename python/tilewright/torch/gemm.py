@@ -18,9 +18,8 @@ from tilewright._core import LayoutError
 from tilewright._names import names_of
 from tilewright.kernels.gemm.operands import number
 from tilewright.kernels.gemm.problem import MAX_BATCH
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tilewright.torch.batches import as_modes, with_fewer_modes
+from tilewright.torch.gradients import FLOAT8, gradient_type, reduced, require_no_float8
 
 __all__ = ["addmm", "linear", "matmul"]
 
@@ -31,7 +30,6 @@ ACTIVATIONS: dict[str, Any] = {
     "silu": torch.nn.functional.silu,
 }
 INTEGERS = (torch.int8, torch.uint8)
-FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 PLAIN = (Tensor, torch.nn.Parameter)
 BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
 MOST = 2**1023  # smaller integers have a float
@@ -95,34 +93,6 @@ def _shape(a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None) -> tuple
     return shape
 
 
-def _as_modes(x: Tensor, batch_modes: int) -> Tensor:
-    """A view (rows, columns, batch modes..) of a tensor (batch modes.., rows, columns), of which some may lack."""
-    if not batch_modes:
-        return x
-    if x.dim() - 2 < batch_modes:
-        x = x[(None,) * (batch_modes - (x.dim() - 2))]
-    return x.permute(batch_modes, batch_modes + 1, *range(batch_modes))
-
-
-def _compact(x: Tensor) -> Tensor:
-    """Batches that lie one after the other, so that they are one mode. A matrix alone is as it is."""
-    if x.dim() == 2:
-        return x
-    return x.mT.contiguous().mT if x.stride(-2) == 1 else x.contiguous()
-
-
-def _with_fewer_modes(a: Tensor, b: Tensor, batches: tuple[int, ...]) -> Iterator[tuple[Tensor, Tensor, bool]]:
-    """The operands as they are, then copies that a kernel can read as fewer batch modes; and whether it is the last.
-
-    Repeated modes become memory at last only, where both operands have some of their own.
-    """
-    yield a, b, False
-    yield _compact(a), _compact(b), False
-    repeated = (x if x.dim() == 2 else x.expand(*batches, *x.shape[-2:]) for x in (a, b))
-    x, y = map(_compact, repeated)
-    yield x, y, True
-
-
 def _gemm(
     a: Tensor,
     b: Tensor,
@@ -154,11 +124,11 @@ def _gemm(
     # DLPack refuses what has gradients.
     x, y = a.detach() if a.requires_grad else a, b.detach() if b.requires_grad else b
     if modes <= MAX_BATCH:
-        kernels.gemm(_as_modes(x, modes), _as_modes(y.mT, modes), _as_modes(out, modes), **options)
+        kernels.gemm(as_modes(x, modes), as_modes(y.mT, modes), as_modes(out, modes), **options)
         return out
-    for left, right, is_last in _with_fewer_modes(x, y, shape[:-2]):
+    for left, right, is_last in with_fewer_modes(x, y, shape[:-2]):
         try:
-            kernels.gemm(_as_modes(left, modes), _as_modes(right.mT, modes), _as_modes(out, modes), **options)
+            kernels.gemm(as_modes(left, modes), as_modes(right.mT, modes), as_modes(out, modes), **options)
             break
         except LayoutError:  # before anything was written
             if is_last:
@@ -180,34 +150,6 @@ def _fake(
         if x is not None and x.device != a.device:
             raise ValueError(f"tilewright.torch: {name} is on {x.device}, but a is on {a.device}; move one of them")
     return a.new_empty(_shape(a, b, c, bias), dtype=_out_type(a, out_dtype))
-
-
-def require_no_float8(function: str, **wanted: Any) -> None:
-    """Refuse a gradient that would have elements of float8, as autograd has it: it seldom fits into their range."""
-    for name, x in wanted.items():
-        if x.dtype in FLOAT8 and x.requires_grad:
-            raise NotImplementedError(
-                f"{function}: {name} of {x.dtype} requires a gradient, which float8 does not hold; convert it to "
-                "torch.bfloat16 first, or call it under torch.no_grad()"
-            )
-
-
-def gradient_type(grad: torch.dtype, like: torch.dtype) -> torch.dtype:
-    """The type in which a gradient is multiplied or added up, so that none but the result must fit into `like`.
-
-    Bfloat16 has the range of float32 and is multiplied faster.
-    """
-    if grad in FLOAT8 or (like == torch.bfloat16 and grad == torch.float32):
-        return like
-    return torch.promote_types(grad, like)
-
-
-def reduced(grad: Any, side: tuple[tuple[int, ...], torch.dtype], scale: float) -> Any:
-    """The gradient of what, of this shape and type, was broadcast and scaled before it was added."""
-    shape, dtype = side
-    wide = dtype if grad.dtype in FLOAT8 else torch.promote_types(grad.dtype, dtype)
-    total = grad.to(wide).sum_to_size(shape)
-    return (total if scale == 1 else total * scale).to(dtype)
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
-from tilewright.torch.gemm import gradient_type, reduced
+from tilewright.torch.gradients import gradient_type, reduced
 from tilewright.torch.sharding import rules
 
 if TYPE_CHECKING:
