@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
@@ -13,12 +15,12 @@ from tilewright._traceback import short
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 from tilewright.cute.text.printing import PRINTF_VALUES, format_printf, pretty_str
+from tilewright.kernels.visualize.device import print_from_device, see
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from tilewright._typing import SupportsDLPack
@@ -73,8 +75,6 @@ class ThreadValues:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, tensor: Tensor, tv_layout: Any) -> None:
-        import numpy as np
-
         self.tensor = tensor
         self.tv_layout = tv_layout
         self._tv = _static(tv_layout)
@@ -89,8 +89,6 @@ class ThreadValues:
         self.composed = _core.composition(tensor, self._tv)
         self._seen = None
         if _on_device(tensor):
-            from tilewright.kernels.visualize.device import see
-
             self._seen = see(self.composed, threads, values)
             self.offsets, self.values = table(self._seen.offsets), table(self._seen.values)
             return
@@ -193,8 +191,6 @@ def _on_device(tensor: Tensor) -> bool:
 
 def _elements(tensor: Tensor) -> Any:
     """All elements in colexicographic order, as a NumPy array."""
-    import numpy as np
-
     if isinstance(tensor.iterator, Pointer):
         return np.asarray(tensor.load())
     if isinstance(tensor.iterator, int):
@@ -254,8 +250,6 @@ def visualize_tv(
         iterator = iterator.in_global_memory()
     result = ThreadValues(Tensor(iterator, _static(whole.layout)), tv_layout)
     if printf and result._seen is not None:
-        from tilewright.kernels.visualize.device import print_from_device
-
         print_from_device(result)
     elif printf:
         sys.stdout.write(f"{result}\n")
