@@ -520,6 +520,11 @@ std::string unseen(const Program& program, ValueId id) {
   if (id >= program.values.size()) return concat("value ", id, " does not exist");
   const Value& value = program.values[id];
   const Place& place = program.places[value.place];
+  if (place.file.empty()) {
+    return concat(value.name.empty() ? std::string("an argument") : value.name,
+                  " is an argument of the function that launches, or made of one, and is not known here; pass it to "
+                  "the kernel as an argument");
+  }
   return concat(value.name.empty() ? std::string("a value") : value.name, " of ", place.file, ":", place.line,
                 " is defined in a branch, a loop or another function, and is not known here");
 }

@@ -283,3 +283,40 @@ def test_a_tensor_in_registers_is_refused() -> None:
 
     with pytest.raises(TypeError, match="x lies in registers, which is made inside a kernel and ends with it: pass an"):
         double(cute.make_rmem_tensor(32, cutlass.Int32)).launch(block=32)
+
+
+@cute.kernel
+def divide_kernel(x: cute.Tensor, divisor: cute.FastDivmodDivisor):
+    i, _, _ = cute.arch.thread_idx()
+    quotient, rest = divmod(i, divisor)
+    x[i] = 100 * quotient + rest
+
+
+@cute.jit
+def divide(x: cute.Tensor, n: Int32):
+    divide_kernel(x, cute.fast_divmod_create_divisor(n)).launch(block=32)
+
+
+def test_a_divisor_made_of_an_argument() -> None:
+    x = np.zeros(32, np.int32)
+    for n in (7, 5):  # by one program
+        divide(x, n)
+        assert x.tolist() == [100 * (i // n) + i % n for i in range(32)]
+
+
+class Holder:
+    def __init__(self, n):
+        self.n = n
+
+
+def test_a_number_of_the_host_that_the_kernel_was_not_given_is_named() -> None:
+    @cute.kernel
+    def held(x: cute.Tensor, holder: cutlass.Constexpr):
+        x[0] = holder.n
+
+    @cute.jit
+    def launch(x: cute.Tensor, n: Int32):
+        held(x, Holder(n)).launch(block=1)
+
+    with pytest.raises(RuntimeError, match=r"n is an argument of the function that launches, .* pass it to the kernel"):
+        launch(np.zeros(1, np.int32), 3)

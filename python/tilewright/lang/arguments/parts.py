@@ -6,7 +6,9 @@ import dataclasses
 import types as python_types
 from typing import TYPE_CHECKING, Any, get_args
 
+from tilewright.cute.arithmetic import FastDivmodDivisor
 from tilewright.lang.arguments.form import Form
+from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -53,6 +55,8 @@ def parts_of(value: Any) -> tuple[Callable[[Any], list[tuple[str, Any]]], Callab
     if isinstance(value, dict):
         keys = list(value)
         return (lambda v: [(f"[{k!r}]", v[k]) for k in keys]), (lambda parts: kind(zip(keys, parts, strict=True)))
+    if isinstance(value, FastDivmodDivisor) and is_traced(value.divisor):
+        return (lambda v: [(".divisor", v.divisor)]), (lambda parts: FastDivmodDivisor(parts[0]))
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
 
