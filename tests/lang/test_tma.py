@@ -344,6 +344,7 @@ def test_a_copy_to_a_cta_that_may_not_have_begun():
     x, y = numbers((64, 64)), np.zeros((64, 64, 2), np.float16)
     found = findings_of(run_multicast, dynamic(x), dynamic(y), 2, "no cluster")
     assert line_of(multicast_kernel, "load") in {f.line for f in found}, found
+    assert any("cluster_arrive() and cluster_wait(), since sync_threads()" in f.message for f in found), found
 
 
 # ---- what cannot be copied ----

@@ -62,8 +62,12 @@ bool Shadow::look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barri
       Finding* finding = warp.cta->count(warp, i, FindingKind::kMissingFence, static_cast<int>(copy.lane), event.place);
       if (finding != nullptr) {
         finding->message =
-            "the copy counts its bytes at an mbarrier that no fence has shown to it: whoever makes the mbarrier calls "
-            "mbarrier_init_fence() before the barrier that follows";
+            of == warp.cta
+                ? "the copy counts its bytes at an mbarrier that no fence has shown to it: whoever makes the mbarrier "
+                  "calls mbarrier_init_fence() before the barrier that follows"
+                : "the copy counts its bytes at an mbarrier of another CTA that is not known to be made: after "
+                  "mbarrier_init_fence() all CTAs of the cluster call cluster_arrive() and cluster_wait(), since "
+                  "sync_threads() orders one CTA alone";
         finding->other = thread_of(*warp.cta, event, init);
         finding->tensor = barrier.name;
       }
