@@ -168,3 +168,18 @@ def test_the_environment_makes_calls_stop_at_breakpoints(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "(Pdb) 3: 6\n" in done.stdout
     assert done.stdout.endswith("[0, 2, 4, 6]\n")
+
+
+def test_what_python_cannot_step_through_is_named():
+    @cute.kernel
+    def waits(x: cute.Tensor):
+        barrier = cutlass.utils.SmemAllocator().allocate_array(cutlass.Int64)
+        cute.arch.mbarrier_init(barrier, 1)
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        waits(x).launch(block=1)
+
+    launch(np.zeros(1, np.int32))
+    with pytest.raises(RuntimeError, match=r"mbarrier_init.*: \.debug\(\) runs functions as plain Python"):
+        launch.debug(np.zeros(1, np.int32))

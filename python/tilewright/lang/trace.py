@@ -9,6 +9,7 @@ from tilewright._core import program
 from tilewright.lang import kinds  # noqa: F401 - how values are carried
 from tilewright.lang.arguments import EventForm, Form, Leaves, StreamForm, form_of, is_stream
 from tilewright.lang.collection import Uncollected
+from tilewright.lang.debug import place
 from tilewright.lang.fake import FakeStream
 from tilewright.lang.said import explain
 from tilewright.numeric import Int32
@@ -128,6 +129,11 @@ def current() -> Trace | None:
 def traced(what: str) -> Trace:
     """The trace of this thread; RuntimeError, naming what asks, at the prompt."""
     trace = _this_thread.trace
+    if trace is None and place() is not None:
+        raise RuntimeError(
+            f"{what}: .debug() runs functions as plain Python, which has no such operation; call the function itself: "
+            "the CPU runs it and checks each access, and cute.printf shows values"
+        )
     if trace is None:
         raise RuntimeError(f"{what} is an operation of a kernel: call it in a function decorated with @cute.kernel")
     return trace
