@@ -35,12 +35,6 @@ def _new(a: Tensor, b: Tensor, *_: Tensor) -> Tensor:
     return a.new_empty((a.shape[0], b.shape[-1]), dtype=torch.bfloat16)
 
 
-def _beginning_well(x: Tensor) -> Tensor:
-    """A matrix in rows of whole 16 bytes as the programs take it: copied where its address is not of whole 16 bytes."""
-    x = x.detach() if x.requires_grad else x
-    return x.clone(memory_format=torch.contiguous_format) if x.data_ptr() % 16 else x
-
-
 def _multiply(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
     programs.require_sm90(a.device, "scaled_mm")
     out = _new(a, b)
@@ -48,7 +42,7 @@ def _multiply(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
         return out
     if a.shape[1] == 0:
         return out.zero_()
-    a, b = _beginning_well(a), _beginning_well(b.mT)
+    a, b = programs.aligned(a), programs.aligned(b.mT)
     programs.fp8_block_gemm(a.device)(a, scale_a.detach(), b, scale_b.detach().mT, out)
     return out
 
@@ -62,7 +56,7 @@ def _multiply_groups(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, off
     if b.numel() == 0:  # no group, or nothing to add up
         return out.zero_()
     run = programs.grouped_fp8_gemm(a.device, a.shape[0], b.shape[0], b.shape[2])
-    a, b = _beginning_well(a), _beginning_well(b.mT)
+    a, b = programs.aligned(a), programs.aligned(b.mT)
     run(a, scale_a.detach(), b, scale_b.detach().mT, out, offs)
     return out
 
