@@ -88,7 +88,7 @@ void Emitter::emit(OpId id) {
     case Opcode::kWgmmaCommit:
     case Opcode::kWgmmaWait:
     case Opcode::kSetMaxRegister:
-      return wgmma_sync(operation);
+      return wgmma_sync(id);
     case Opcode::kLdMatrix:
     case Opcode::kStMatrix:
       return matrices(operation);

@@ -20,6 +20,7 @@ Emitter::Emitter(const Program& program, const Function& function)
     : program_(program),
       function_(function),
       uses_(program, function),
+      held_(program, uses_, function.body),
       ranges_(program, function, uses_),
       arithmetic_(ranges_, headers_) {
   names_.unique(function.name);  // as cuda_name says
@@ -68,7 +69,6 @@ std::string Emitter::head() {
 }
 
 std::string Emitter::text(Marks marks) {
-  find_wgmma_frames(function_.body);
   block(function_.body);
   for (ValueId id = 0; id < program_.values.size(); ++id) {
     if (uses_.is_live_value(id) && is_narrow(type(id).scalar)) arithmetic_.need("tilewright/lang_narrow.cuh");

@@ -4,11 +4,11 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "arithmetic.hpp"
 #include "emit.hpp"
+#include "held.hpp"
 #include "names.hpp"
 
 namespace tilewright::program {
@@ -103,13 +103,11 @@ class Emitter {
     std::string name;
     std::vector<std::vector<AccessMode>> modes;
   };
-  ValueId frame_of(const Access& access) const;
-  void find_wgmma_frames(BlockId block);
-  void hold_registers();
+  void hold_registers(OpId id);
   std::string wgmma_function(const Operation& operation);
   Operands described(const Access& access, const Wgmma& wgmma, bool is_a);
   void wgmma(const Operation& operation);
-  void wgmma_sync(const Operation& operation);
+  void wgmma_sync(OpId id);
 
   // ---- mbarriers and copies in bulk (async.cpp) ----
   std::string shared_word(const Access& access);
@@ -146,6 +144,7 @@ class Emitter {
   const Program& program_;
   const Function& function_;
   Uses uses_;
+  HeldFrames held_;
   Ranges ranges_;
   Headers headers_;
   Arithmetic arithmetic_;
@@ -158,8 +157,7 @@ class Emitter {
   std::unordered_map<ValueId, Elements> elements_;
   std::unordered_map<std::string, ValueId> begun_;  // variables of a branch that hold one arm's value already
   std::map<std::string, std::string> functions_;    // that the kernel calls, by name
-  std::set<ValueId> wgmma_frames_;                  // whose registers wgmma uses
-  std::vector<ValueId> frames_in_scope_;            // those of them that are there
+  std::vector<ValueId> frames_in_scope_;            // those that are there, of the frames that wgmma uses
   std::string index_, other_index_, smem_;
   bool uses_smem_ = false;
 };

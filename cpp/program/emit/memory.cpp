@@ -55,7 +55,7 @@ void Emitter::pointer(const Operation& operation) {
       } else {
         line(concat(aligned, memory_type(to.scalar), " ", name, "[", count, "];"));
       }
-      if (wgmma_frames_.count(id) != 0) frames_in_scope_.push_back(id);
+      if (held_.is_used(id)) frames_in_scope_.push_back(id);
       return bind(id, name);
     }
     case Opcode::kShared: {

@@ -36,32 +36,12 @@ std::string wrapped(const std::vector<std::string>& items, const std::string& in
 
 }  // namespace
 
-// The frame in which the registers of an access are.
-ValueId Emitter::frame_of(const Access& access) const {
-  ValueId id = access.pointer;
-  for (;;) {
-    const Operation* producer = uses_.producer(id);
-    if (producer == nullptr) break;
-    if (producer->code == Opcode::kFrame) return id;
-    if (producer->code != Opcode::kOffset && producer->code != Opcode::kRecast) break;
-    id = producer->operands[0];
+// What the fence or wait is about, of what is there.
+void Emitter::hold_registers(OpId id) {
+  const std::set<ValueId>& held = held_.at(id);
+  for (const ValueId frame : frames_in_scope_) {
+    if (held.count(frame) != 0) line(concat("hold(", variables_.at(frame), ");"));
   }
-  throw ProgramError("wgmma: which registers it uses is not known where the kernel is compiled");
-}
-
-void Emitter::find_wgmma_frames(BlockId block) {
-  for (const OpId id : program_.blocks[block].operations) {
-    const Operation& operation = program_.operations[id];
-    for (const BlockId inner : operation.blocks) find_wgmma_frames(inner);
-    if (operation.code != Opcode::kWgmma) continue;
-    wgmma_frames_.insert(frame_of(operation.accesses[0]));
-    if (Wgmma(operation.ints).is_a_in_registers) wgmma_frames_.insert(frame_of(operation.accesses[1]));
-  }
-}
-
-// All that is there of what wgmma uses.
-void Emitter::hold_registers() {
-  for (const ValueId frame : frames_in_scope_) line(concat("hold(", variables_.at(frame), ");"));
 }
 
 // The function of an instruction: its name.
@@ -195,19 +175,20 @@ void Emitter::wgmma(const Operation& operation) {
   close();
 }
 
-void Emitter::wgmma_sync(const Operation& operation) {
+void Emitter::wgmma_sync(OpId id) {
+  const Operation& operation = program_.operations[id];
   const auto instruction = [&](const std::string& text) {
     line(concat("asm volatile(\"", text, ";\" ::: \"memory\");"));
   };
   switch (operation.code) {
     case Opcode::kWgmmaFence:
-      hold_registers();
+      hold_registers(id);
       return instruction("wgmma.fence.sync.aligned");
     case Opcode::kWgmmaCommit:
       return instruction("wgmma.commit_group.sync.aligned");
     case Opcode::kWgmmaWait:
       instruction(concat("wgmma.wait_group.sync.aligned ", operation.ints.at(0)));
-      return hold_registers();
+      return hold_registers(id);
     default:
       return instruction(concat("setmaxnreg.", operation.text, ".sync.aligned.u32 ", operation.ints.at(0)));
   }
