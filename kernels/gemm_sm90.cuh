@@ -14,12 +14,15 @@
 //   held B        all tiles of a CTA need the same B: it comes once, and stages have A alone
 #pragma once
 
+#include "tilewright/early_launch.cuh"
+#include "tilewright/elect_one.cuh"
 #include "tilewright/epilogue.cuh"
 #include "tilewright/grid.cuh"
 #include "tilewright/registers.cuh"
 #include "tilewright/sm90_multiply.cuh"
 #include "tilewright/sm90_operand.cuh"
 #include "tilewright/sm90_split.cuh"
+#include "tilewright/sm90_stage.cuh"
 #include "tilewright/sm90_store.cuh"
 #include "tilewright/sm90_stream_k.cuh"
 
@@ -105,6 +108,8 @@ struct GemmSm90 {
     typename Store::Shared store;
   };
 
+  using Stage = Sm90Stage<GemmSm90>;
+
   // Where in C a CTA works: the first row and column of its tile, and the batch's coordinate; and where its K begins.
   // The last part of K may have less: behind its end there are zeros.
   struct Place {
@@ -129,6 +134,18 @@ struct GemmSm90 {
     const unsigned within = tile % width;
     place.m = static_cast<int>((first + within % rows) * kClusterM + rank % kClusterM) * kTileM;
     place.n = static_cast<int>(within / rows * kClusterN + rank / kClusterM % kClusterN) * kTileN;
+    return place;
+  }
+
+  // What one thread of a warp has computed, for all of them: the compiler keeps it in uniform registers. Divisions
+  // there take twice as long as in a thread's own.
+  __device__ static Place shared_by_warp(Place place) {
+    constexpr unsigned kAll = 0xFFFFFFFF;
+    place.m = __shfl_sync(kAll, place.m, 0);
+    place.n = __shfl_sync(kAll, place.n, 0);
+    place.k = __shfl_sync(kAll, place.k, 0);
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) place.batch[i] = __shfl_sync(kAll, place.batch[i], 0);
     return place;
   }
 
@@ -170,14 +187,15 @@ struct GemmSm90 {
     const auto boxes_b = B::boxes(params.b, place.n, params.store.n);
     const Work work(params);
     const int steps = min(work.end - work.begin, kEarly);
+    Stage to(shared);
+    await_launches_before();
 #pragma unroll 1
-    for (int k = 0; k < steps; ++k) {
-      Barrier* const full = &shared.full[k];
-      unsigned char* const stage = shared.stages[k];
-      barrier_expect(full, boxes_a.bytes() + boxes_b.bytes());
-      if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, place.k + (work.begin + k) * kTileK, full, 0, 0);
-      if constexpr (kEarlyB)
-        B::template load<1>(stage + A::kStageBytes, boxes_b, b, place.k + (work.begin + k) * kTileK, full, 0, 0);
+    for (int k = 0; k < steps; ++k, to.next()) {
+      if (!elect_one()) continue;
+      barrier_expect(to.full, boxes_a.bytes() + boxes_b.bytes());
+      const int at = place.k + (work.begin + k) * kTileK;
+      if constexpr (kEarlyA) A::template load<1>(to.bytes, boxes_a, a, at, to.full, 0, 0);
+      if constexpr (kEarlyB) B::template load<1>(to.bytes + A::kStageBytes, boxes_b, b, at, to.full, 0, 0);
     }
   }
 
@@ -185,15 +203,16 @@ struct GemmSm90 {
   __device__ static void hold(const Params& params, Shared& shared, const Place& place) {
     BoxAt<kRank> at{};
     const auto boxes = B::boxes(params.b, place.n, params.store.n);
-    Barrier* const full = &shared.full[kStages];
-    barrier_expect(full, params.k_tiles * boxes.bytes());
+    const unsigned full = shared_address(&shared.full[kStages]);
+    unsigned held = shared_address(shared.held);
+    if (elect_one()) barrier_expect(full, params.k_tiles * boxes.bytes());
 #pragma unroll 1
-    for (int k = 0; k < params.k_tiles; ++k) {
-      B::template load<1>(shared.held[k], boxes, at, k * kTileK, full, 0, 0);
+    for (int k = 0; k < params.k_tiles; ++k, held += B::kStageBytes) {
+      if (elect_one()) B::template load<1>(held, boxes, at, k * kTileK, full, 0, 0);
     }
   }
 
-  // `place`: that of the first tile, of which ask_early() has asked for a part.
+  // All threads of the producer's warp. `place`: that of the first tile, of which ask_early() has asked for a part.
   __device__ static void produce(const Params& params, Shared& shared, int rank, Place place) {
     const int m_share = rank % kClusterM, n_share = rank / kClusterM % kClusterN;
     // CTAs of one column of the cluster need the same B, those of one row the same A.
@@ -204,7 +223,7 @@ struct GemmSm90 {
     const auto mask_a = static_cast<unsigned short>(row << m_share);
     const auto mask_b = static_cast<unsigned short>(kColumn << (n_share * kClusterM));
     int begin = k_begin(params, rank), end = kSplit == 1 ? params.k_tiles : k_begin(params, rank + 1);
-    Slot<kStages> slot;
+    Stage to(shared);
     int early = min(params.k_tiles, kEarly);
     unsigned tile = blockIdx.x / kCluster;
     Work work(params);
@@ -212,29 +231,34 @@ struct GemmSm90 {
       begin = work.begin, end = work.end, tile = work.tile;
       early = min(end - begin, kEarly);
     }
-    if constexpr (kHeldB > 0) hold(params, shared, place);
+    if constexpr (kHeldB > 0) {
+      await_launches_before();
+      hold(params, shared, place);
+    }
+    bool is_first = kEarly == 0 && kHeldB == 0;
     while (tile < params.tiles) {
       BoxAt<kRank> a{}, b{};
       enter_batch(params, place, a, b);
       const auto boxes_a = A::boxes(params.a, place.m, params.store.m);
       const auto boxes_b = B::boxes(params.b, place.n, params.store.n);
       const unsigned bytes = boxes_a.bytes() + (kHeldB > 0 ? 0 : boxes_b.bytes());
+      if (is_first) await_launches_before();
+      is_first = false;
 #pragma unroll 1
-      for (int k = begin; k < end; ++k) {
-        Barrier* const full = &shared.full[slot.index];
-        unsigned char* const stage = shared.stages[slot.index];
+      for (int k = begin; k < end; ++k, to.next()) {
         const bool asked = kEarly > 0 && early > 0;
         if (asked) {
           --early;
         } else {
-          barrier_wait(&shared.empty[slot.index], slot.parity ^ 1);
-          barrier_expect(full, bytes);
+          barrier_wait(to.empty(), to.parity() ^ 1);
         }
         const int at = place.k + k * kTileK;
-        if (!kEarlyA || !asked) A::template load<kClusterN>(stage, boxes_a, a, at, full, n_share, mask_a);
-        if (kHeldB == 0 && (!kEarlyB || !asked))
-          B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, at, full, m_share, mask_b);
-        slot.next();
+        if (elect_one()) {
+          if (!asked) barrier_expect(to.full, bytes);
+          if (!kEarlyA || !asked) A::template load<kClusterN>(to.bytes, boxes_a, a, at, to.full, n_share, mask_a);
+          if (kHeldB == 0 && (!kEarlyB || !asked))
+            B::template load<kClusterM>(to.bytes + A::kStageBytes, boxes_b, b, at, to.full, m_share, mask_b);
+        }
       }
       if constexpr (kStreamK) {
         work.next(params);
@@ -242,25 +266,26 @@ struct GemmSm90 {
       } else {
         tile += gridDim.x / kCluster;
       }
-      if (tile < params.tiles) place = place_of(params, tile, rank);
+      if (threadIdx.x % 32 == 0 && tile < params.tiles) place = place_of(params, tile, rank);
+      place = shared_by_warp(place);
     }
   }
 
   // The producer of a split has brought everything: the others may send their sums where no stage is in use any more.
   __device__ static void open_inbox(const Params& params, Shared& shared, int rank) {
-    const Slot<kStages> slot = inbox(params);
-    barrier_wait(&shared.empty[slot.index], slot.parity ^ 1);
-    Split::open(shared.split, rank);
+    const Stage stage = inbox(params, shared);
+    barrier_wait(stage.empty(), stage.parity() ^ 1);
+    if (elect_one()) Split::open(shared.split, rank);
   }
 
   __device__ __forceinline__ static void consume(const Params& params, Shared& shared, int rank, int consumer) {
-    Slot<kStages> slot;
+    Stage stage(shared);
     Store store(params.store, shared.boxes, shared.store, consumer);
     unsigned tile = blockIdx.x / kCluster;
     const unsigned step = gridDim.x / kCluster;
     if constexpr (kHeldB > 0) barrier_wait(&shared.full[kStages], 0);
     if (kPingPong && consumer == 1) {
-      slot.skip(params.k_tiles);
+      stage.skip(params.k_tiles);
       tile += step;
     }
     for (; tile < params.tiles; tile += kPingPong ? 2 * step : step) {
@@ -275,10 +300,10 @@ struct GemmSm90 {
       // More tiles than stages make no difference. In ping-pong those of the other consumer count, too.
       const unsigned later = min((params.tiles - 1 - tile) / step, static_cast<unsigned>(kStages));
       const int behind = static_cast<int>(later) * params.k_tiles;
-      Sm90Multiply<GemmSm90>{shared, slot, kPingPong ? 0 : consumer, params.k_tiles, behind}.run(acc);
+      Sm90Multiply<GemmSm90>{shared, stage, kPingPong ? 0 : consumer, params.k_tiles, behind}.run(acc);
       if constexpr (kPingPong) {
         named_barrier_arrive(8 + (consumer ^ 1), 256);
-        slot.skip(params.k_tiles);
+        stage.skip(params.k_tiles);
       }
       store.store(acc, part);
     }
@@ -293,7 +318,7 @@ struct GemmSm90 {
 
   // With stream-K: parts of tiles along K, and whole ones.
   __device__ __forceinline__ static void consume_shared(const Params& params, Shared& shared, int rank, int consumer) {
-    Slot<kStages> slot;
+    Stage stage(shared);
     Store store(params.store, shared.boxes, shared.store, consumer);
 #pragma unroll 1
     for (Work work(params); work.more(params); work.next(params)) {
@@ -302,7 +327,7 @@ struct GemmSm90 {
       if (work.begin == 0) store.begin(part);
       Acc acc[4 * kUnits];
       const int steps = work.end - work.begin;
-      Sm90Multiply<GemmSm90>{shared, slot, consumer, steps, work.behind(params, kStages)}.run(acc);
+      Sm90Multiply<GemmSm90>{shared, stage, consumer, steps, work.behind(params, kStages)}.run(acc);
       if (work.begin > 0) {
         params.stream_k.put(work, rank, consumer, acc);
       } else {
@@ -314,15 +339,15 @@ struct GemmSm90 {
   }
 
   // The stage in which the sums of the other CTAs of a split arrive: the one behind the last that any of them uses.
-  __device__ static Slot<kStages> inbox(const Params& params) {
-    Slot<kStages> slot;
-    slot.skip((params.k_tiles + kSplit - 1) / kSplit);
-    return slot;
+  __device__ static Stage inbox(const Params& params, Shared& shared) {
+    Stage stage(shared);
+    stage.skip((params.k_tiles + kSplit - 1) / kSplit);
+    return stage;
   }
 
   // A split's cluster has one tile, of which each CTA finishes a part.
   __device__ __forceinline__ static void consume_split(const Params& params, Shared& shared, int rank, int consumer) {
-    Slot<kStages> slot;
+    Stage stage(shared);
     Store store(params.store, shared.boxes, shared.store, consumer);
     const Place place = place_of(params, blockIdx.x / kCluster, rank);
     const typename Store::Part part = {place.m + consumer * 64, place.n, place.batch, rank * Split::kOwn,
@@ -330,10 +355,10 @@ struct GemmSm90 {
     store.begin(part);
     Acc acc[4 * kUnits];
     const int steps = k_begin(params, rank + 1) - k_begin(params, rank);
-    Sm90Multiply<GemmSm90>{shared, slot, consumer, steps, 0}.run(acc);
+    Sm90Multiply<GemmSm90>{shared, stage, consumer, steps, 0}.run(acc);
     cluster_wait();  // the other CTAs have begun and made their barriers
     Acc own[4 * Split::kOwn];
-    Split::exchange(acc, own, shared.stages[inbox(params).index], shared.split, rank, consumer);
+    Split::exchange(acc, own, shared.stages[inbox(params, shared).index()], shared.split, rank, consumer);
     store.store(own, part);
     store.finish();
   }
@@ -348,25 +373,20 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
   // The same in all threads of a warp: the compiler keeps it in a uniform register.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
   const int rank = Gemm::kCluster == 1 ? 0 : cluster_rank();
-  const bool producer = warp == 4 * Gemm::kConsumers && threadIdx.x % 32 == 0;
+  const bool producer = warp == 4 * Gemm::kConsumers;
   typename Gemm::Place first{};
-  if (producer) {
+  if (producer && threadIdx.x % 32 == 0) {
     prefetch(params.a.whole);
     prefetch(params.b.whole);
     Gemm::make_barriers(shared, rank);
     first = Gemm::place_of(params, typename Gemm::Work(params).tile, rank);
     asm volatile("" : "+r"(first.m), "+r"(first.n));  // it divides, for which there is time before other launches end
   }
-  // With programmatic launches the next kernel may begin now. It comes as far as griddepcontrol.wait, which stands
-  // before all that touches memory: that is when the kernel before it has ended.
-  asm volatile("griddepcontrol.launch_dependents;");
+  let_next_begin();
   __syncwarp();  // the cluster's barrier wants whole warps
   if constexpr (Gemm::kCluster > 1) cluster_arrive();
   if constexpr (Gemm::kEarly > 0) {
-    if (producer) {
-      asm volatile("griddepcontrol.wait;" ::: "memory");
-      Gemm::ask_early(params, shared, first);
-    }
+    if (producer) Gemm::ask_early(params, shared, Gemm::shared_by_warp(first));
     __syncwarp();
   }
   if constexpr (Gemm::kShares) {
@@ -376,17 +396,14 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
   }
   if (warp >= 4 * Gemm::kConsumers) {
     if constexpr (Gemm::kReallocates) fewer_registers<Gemm::kProducerRegisters>();
-    if (producer) {
-      asm volatile("griddepcontrol.wait;" ::: "memory");
-      Gemm::produce(params, shared, rank, first);
-    }
+    if (producer) Gemm::produce(params, shared, rank, Gemm::shared_by_warp(first));
     __syncwarp();
     if constexpr (Gemm::kSplit > 1) {
       cluster_wait();
       if (producer) Gemm::open_inbox(params, shared, rank);
     }
   } else {
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    await_launches_before();
     if constexpr (Gemm::kReallocates) more_registers<Gemm::kConsumerRegisters>();
     if constexpr (Gemm::kSplit > 1) {
       Gemm::consume_split(params, shared, rank, warp / 4);

@@ -15,8 +15,11 @@ __device__ inline void barrier_init(Barrier* barrier, int arrivals) {
 // Barriers that were made by one thread are seen by the other threads of the cluster and by the copy engine.
 __device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
+// Below `At` is a pointer, or an address in shared memory.
+
 // One arrival, and the bytes that copies will bring in this phase.
-__device__ inline void barrier_expect(Barrier* barrier, int bytes) {
+template <class At>
+__device__ void barrier_expect(At barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
 }
@@ -27,7 +30,8 @@ __device__ inline void barrier_expect_only(Barrier* barrier, int bytes) {
                : "memory");
 }
 
-__device__ inline void barrier_arrive(Barrier* barrier) {
+template <class At>
+__device__ void barrier_arrive(At barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 __device__ inline void barrier_arrive(Barrier* barrier, int arrivals) {
@@ -39,7 +43,8 @@ __device__ inline void barrier_arrive_by_copies(Barrier* barrier) {
 }
 
 // The same at the barrier that lies at this place in another CTA of the cluster.
-__device__ inline void barrier_arrive_at(Barrier* barrier, int cta) {
+template <class At>
+__device__ void barrier_arrive_at(At barrier, int cta) {
   asm volatile(
       "{\n.reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -72,7 +77,8 @@ __device__ inline void barrier_expect_only_at(Barrier* barrier, int bytes, int c
       : "memory");
 }
 
-__device__ inline void barrier_wait(Barrier* barrier, int parity) {
+template <class At>
+__device__ void barrier_wait(At barrier, int parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
       "again:\n"
@@ -108,7 +114,7 @@ __device__ inline bool barrier_try_wait(Barrier* barrier, int parity) {
   return done != 0;
 }
 
-// A stage and the parity of the phase in which it is.
+// One of several in turn, and the parity of the phase in which it is.
 template <int kStages>
 struct Slot {
   int index = 0;
@@ -119,11 +125,6 @@ struct Slot {
       index = 0;
       parity ^= 1;
     }
-  }
-  __device__ void skip(int count) {
-    const int sum = index + count;
-    parity ^= sum / kStages & 1;
-    index = sum % kStages;
   }
 };
 

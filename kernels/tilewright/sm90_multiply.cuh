@@ -7,8 +7,8 @@
 // `Gemm` is the GemmSm90, whose constants count.
 #pragma once
 
-#include "tilewright/mbarrier.cuh"
 #include "tilewright/sm90_fragment.cuh"
+#include "tilewright/sm90_stage.cuh"
 #include "tilewright/wgmma.cuh"
 
 namespace tilewright {
@@ -25,12 +25,12 @@ struct Sm90Multiply {
   static constexpr bool kPromotes = Gemm::kPromote > 0;
 
   Shared& shared;
-  Slot<Gemm::kStages>& slot;  // of the next step
-  const int first_block;      // of 64 rows of a stage, with which the consumer's begin
-  const int tiles;            // steps along K
-  const int behind;           // steps that the CTA's later tiles have
-  int last = 0;               // the stage of the step before
-  int summed = 0;             // steps in the sums, if those are promoted
+  Sm90Stage<Gemm>& stage;  // of the next step
+  const int first_block;   // of 64 rows of a stage, with which the consumer's begin
+  const int tiles;         // steps along K
+  const int behind;        // steps that the CTA's later tiles have
+  unsigned last = 0;       // `empty` of the step before
+  int summed = 0;          // steps in the sums, if those are promoted
 
   __device__ __forceinline__ void run(Acc& acc) {
     // A split may have more CTAs than tiles along K. What is added to the sums of stream-K lies in their registers if
@@ -101,14 +101,14 @@ struct Sm90Multiply {
 
   // B of step k.
   __device__ __forceinline__ unsigned long long descriptor_of_b(int k) const {
-    if constexpr (Gemm::kHeldB > 0) return B::descriptor(shared.held[k]);
-    return B::descriptor(shared.stages[slot.index] + A::kStageBytes);
+    if constexpr (Gemm::kHeldB > 0) return B::descriptor(shared_address(shared.held[k]));
+    return B::descriptor(stage.bytes + A::kStageBytes);
   }
 
   // Both operands from shared memory.
   __device__ __forceinline__ void step(int k, Acc& totals) {
-    barrier_wait(&shared.full[slot.index], slot.parity);
-    const unsigned long long a = A::descriptor(shared.stages[slot.index] + first_block * A::kBlockBytes);
+    barrier_wait(stage.full, stage.parity());
+    const unsigned long long a = A::descriptor(stage.bytes + first_block * A::kBlockBytes);
     const unsigned long long b = descriptor_of_b(k);
     const int in_sums = summed_before(k, totals);
     wgmma_fence();
@@ -118,8 +118,8 @@ struct Sm90Multiply {
       wgmma_wait<1>();
       release(last, behind + tiles - k);
     }
-    last = slot.index;
-    slot.next();
+    last = stage.empty();
+    stage.next();
   }
 
   // A in the registers `a`; those of the next step come into `next`.
@@ -135,14 +135,14 @@ struct Sm90Multiply {
       next.hold();
       release(last, behind + tiles - k);
     }
-    last = slot.index;
-    slot.next();
+    last = stage.empty();
+    stage.next();
     if (k + 1 < tiles) read(next, place);
   }
 
   __device__ void read(Fragment& a, const typename Fragment::Place& place) const {
-    barrier_wait(&shared.full[slot.index], slot.parity);
-    a.read(shared_address(shared.stages[slot.index]) + first_block * A::kBlockBytes, place);
+    barrier_wait(stage.full, stage.parity());
+    a.read(stage.bytes + first_block * A::kBlockBytes, place);
   }
 
   // A warp has done with a stage, and `left` more steps along K come: all producers that write into it hear of it.
@@ -153,13 +153,13 @@ struct Sm90Multiply {
   //              does: all CTAs of a cluster have as many tiles and steps, those outside of C included.
   //   bytes      that others bring are part of a step, for which the consumers of this CTA wait. What a CTA has sent
   //              itself gets there without it.
-  __device__ void release(int stage, int left) const {
+  __device__ void release(unsigned empty, int left) const {
     const int lane = threadIdx.x % 32;
     if constexpr (Gemm::kShares) {
       constexpr int kAll = Gemm::kClusterM * Gemm::kClusterN;
-      if (left >= Gemm::kStages && lane < kAll) barrier_arrive_at(&shared.empty[stage], lane);
+      if (left >= Gemm::kStages && lane < kAll) barrier_arrive_at(empty, lane);
     } else {
-      if (lane == 0) barrier_arrive(&shared.empty[stage]);
+      if (lane == 0) barrier_arrive(empty);
     }
   }
 };

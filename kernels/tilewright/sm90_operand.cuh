@@ -68,8 +68,8 @@ struct Sm90Operand {
   // This CTA's share of a tile at k: all of it, or, where kSharers CTAs of the cluster need the same tile, the boxes,
   // or the part of all boxes, that it brings to all of them.
   template <int kSharers, int kRank>
-  __device__ static void load(unsigned char* stage, const Boxes& boxes, BoxAt<kRank> at, int k, Barrier* full,
-                              int share, unsigned short mask) {
+  __device__ static void load(unsigned stage, const Boxes& boxes, BoxAt<kRank> at, int k, unsigned full, int share,
+                              unsigned short mask) {
     static_assert(kParts > 1 ? kParts == kSharers && !kMajorK : kBoxes % kSharers == 0);
     constexpr int kOwn = kParts > 1 ? kBoxes : kBoxes / kSharers;
     constexpr int kDepth = 128 / sizeof(T) / kParts;  // of K, in a part
@@ -88,8 +88,8 @@ struct Sm90Operand {
 
   // The descriptor of the first instruction in a stage; adding bytes / 16 moves it. Addresses of a CTA in a cluster
   // have its rank in bits that the descriptor uses for other things.
-  __device__ static unsigned long long descriptor(const unsigned char* stage) {
-    return wgmma_descriptor(kLeading, kStride, kSwizzle) | (shared_address(stage) >> 4 & 0x3FFF);
+  __device__ static unsigned long long descriptor(unsigned stage) {
+    return wgmma_descriptor(kLeading, kStride, kSwizzle) | (stage >> 4 & 0x3FFF);
   }
 };
 

@@ -31,32 +31,32 @@ __device__ inline void prefetch(const TensorMap& map) {
 #define TILEWRIGHT_COORDINATES_4 TILEWRIGHT_COORDINATES_3, "r"(c.at[3])
 #define TILEWRIGHT_COORDINATES_5 TILEWRIGHT_COORDINATES_4, "r"(c.at[4])
 
-// load: a box to shared memory; the barrier counts its bytes. With a mask, to the same place in the CTAs of the cluster
-// that it names, each of which counts the bytes at its own barrier. store: a box from shared memory.
-#define TILEWRIGHT_TMA(RANK, barrier_operand, mask_operand)                                                 \
-  template <bool kMulticast>                                                                                \
-  __device__ void tma_load(void* to, const TensorMap& map, const BoxAt<RANK>& c, Barrier* barrier,          \
-                           unsigned short mask) {                                                           \
-    if constexpr (kMulticast) {                                                                             \
-      asm volatile("cp.async.bulk.tensor." #RANK                                                            \
-                   "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"               \
-                   " [%0], [%1, " TILEWRIGHT_AT_##RANK "], [" barrier_operand "], " mask_operand            \
-                                                       ";" ::"r"(shared_address(to)),                       \
-                   "l"(&map), TILEWRIGHT_COORDINATES_##RANK, "r"(shared_address(barrier)), "h"(mask)        \
-                   : "memory");                                                                             \
-    } else {                                                                                                \
-      asm volatile("cp.async.bulk.tensor." #RANK                                                            \
-                   "d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, " TILEWRIGHT_AT_##RANK \
-                   "], [" barrier_operand "];" ::"r"(shared_address(to)),                                   \
-                   "l"(&map), TILEWRIGHT_COORDINATES_##RANK, "r"(shared_address(barrier))                   \
-                   : "memory");                                                                             \
-    }                                                                                                       \
-  }                                                                                                         \
-  __device__ inline void tma_store(const TensorMap& map, const void* from, const BoxAt<RANK>& c) {          \
-    asm volatile("cp.async.bulk.tensor." #RANK "d.global.shared::cta.bulk_group [%1, " TILEWRIGHT_AT_##RANK \
-                 "], [%0];" ::"r"(shared_address(from)),                                                    \
-                 "l"(&map), TILEWRIGHT_COORDINATES_##RANK                                                   \
-                 : "memory");                                                                               \
+// load: a box to shared memory, where `to` and the barrier are pointers or addresses; the barrier counts its bytes.
+// With a mask, to the same place in the CTAs of the cluster that it names, each of which counts the bytes at its own
+// barrier. store: a box from shared memory.
+#define TILEWRIGHT_TMA(RANK, barrier_operand, mask_operand)                                                        \
+  template <bool kMulticast, class To, class Full>                                                                 \
+  __device__ void tma_load(To to, const TensorMap& map, const BoxAt<RANK>& c, Full barrier, unsigned short mask) { \
+    if constexpr (kMulticast) {                                                                                    \
+      asm volatile("cp.async.bulk.tensor." #RANK                                                                   \
+                   "d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"                      \
+                   " [%0], [%1, " TILEWRIGHT_AT_##RANK "], [" barrier_operand "], " mask_operand                   \
+                                                       ";" ::"r"(shared_address(to)),                              \
+                   "l"(&map), TILEWRIGHT_COORDINATES_##RANK, "r"(shared_address(barrier)), "h"(mask)               \
+                   : "memory");                                                                                    \
+    } else {                                                                                                       \
+      asm volatile("cp.async.bulk.tensor." #RANK                                                                   \
+                   "d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, " TILEWRIGHT_AT_##RANK        \
+                   "], [" barrier_operand "];" ::"r"(shared_address(to)),                                          \
+                   "l"(&map), TILEWRIGHT_COORDINATES_##RANK, "r"(shared_address(barrier))                          \
+                   : "memory");                                                                                    \
+    }                                                                                                              \
+  }                                                                                                                \
+  __device__ inline void tma_store(const TensorMap& map, const void* from, const BoxAt<RANK>& c) {                 \
+    asm volatile("cp.async.bulk.tensor." #RANK "d.global.shared::cta.bulk_group [%1, " TILEWRIGHT_AT_##RANK        \
+                 "], [%0];" ::"r"(shared_address(from)),                                                           \
+                 "l"(&map), TILEWRIGHT_COORDINATES_##RANK                                                          \
+                 : "memory");                                                                                      \
   }
 
 TILEWRIGHT_TMA(2, "%4", "%5")
