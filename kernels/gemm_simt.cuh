@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tilewright/cp_async.cuh"
+#include "tilewright/early_launch.cuh"
 #include "tilewright/epilogue.cuh"
 #include "tilewright/grid.cuh"
 #include "tilewright/layout.cuh"
@@ -103,6 +104,7 @@ struct GemmSimt {
   __device__ static int below(int64 n) { return static_cast<int>(n < (1 << 30) ? n : 1 << 30); }
 
   __device__ static void run(const Params& params, void* shared) {
+    let_next_begin();
     if constexpr (!kStreamK) {
       run_tile(params, shared, blockIdx.x, 0, params.k, {});
     } else {
@@ -136,6 +138,7 @@ struct GemmSimt {
     batch[2] = params.batch[1].divide(batch[1]);
     batch[1] -= batch[2] * params.batch[1].divisor;
 
+    await_launches_before();
     const Extent extent{first_row, first_column, begin, end - begin, rows, columns};
     Acc sum[kRows][kColumns] = {};
     if constexpr (kPromote > 0 && !kSharedTotals) {

@@ -5,6 +5,7 @@
 // the fragments of the next k block while the tensor cores multiply the present one.
 #pragma once
 
+#include "tilewright/early_launch.cuh"
 #include "tilewright/fragment.cuh"
 #include "tilewright/mma.cuh"
 #include "tilewright/mma_registers.cuh"
@@ -104,6 +105,7 @@ struct GemmSm80 {
   }
 
   __device__ static void run(const Params& params, void* memory) {
+    let_next_begin();
     const unsigned shared = shared_address(memory);
     const TilePlace place(params);
     const int64 origin[2] = {static_cast<int64>(place.m) * kTileM, static_cast<int64>(place.n) * kTileN};
@@ -148,6 +150,7 @@ struct GemmSm80 {
       fill_a = fill_a == shared + (kStages - 1) * kStageA ? shared : fill_a + kStageA;
       fill_b = fill_b == shared_b + (kStages - 1) * kStageB ? shared_b : fill_b + kStageB;
     };
+    await_launches_before();
 #pragma unroll 1
     for (int stage = 0; stage < kStages - 1; ++stage) {
       fetch(0, 1);

@@ -5,6 +5,7 @@
 // seldom enough elements of C to hide the memory's latency otherwise.
 #pragma once
 
+#include "tilewright/early_launch.cuh"
 #include "tilewright/output_tile.cuh"
 
 namespace tilewright {
@@ -49,9 +50,7 @@ struct SumParts {
       matrix = rest;
     }
     const Acc* from = params.parts + static_cast<int64>(line) * params.pitch + n;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");  // until the parts are there, where this launch began before
-#endif
+    await_launches_before();
     Vector<Acc, kVector> sum = load_part(from);
 #pragma unroll 1
     for (unsigned first = 1; first < params.count; first += kAtOnce) {

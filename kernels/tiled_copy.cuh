@@ -10,6 +10,7 @@
 #pragma once
 
 #include "tilewright/cp_async.cuh"
+#include "tilewright/early_launch.cuh"
 #include "tilewright/grid.cuh"
 #include "tilewright/layout.cuh"
 #include "tilewright/packed_copy.cuh"
@@ -129,6 +130,7 @@ struct DirectCopy {
   using Params = CopyParams<kBytes, kRank, kSrcUnit, kDstUnit>;
 
   __device__ static void run(const Params& params) {
+    let_next_begin();
     if (kThreadCount < kThreads && threadIdx.x >= kThreadCount) return;
     constexpr AccessCoordinates<kRank, ThreadValue, kAccesses, kVector> kValue;
     const PlacedTile<kRank, kLooksBack> tile(TileType{}, params.grid, params.extent);
@@ -141,6 +143,7 @@ struct DirectCopy {
     bool read[kAccesses];
     unsigned inside[kAccesses];
     int gap[kAccesses];
+    await_launches_before();
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
       gap[k] = dst_gap<kBytes, kMode, kDstShift>(params, tile, mine + kValue.at[k]);
@@ -314,7 +317,9 @@ struct StagedCopy {
 template <class Copy>
 __global__ void __launch_bounds__(Copy::kThreads, 1) copy_staged(const __grid_constant__ typename Copy::Params params) {
   extern __shared__ uint4 bytes[];
+  let_next_begin();
   const Copy copy(params, reinterpret_cast<typename Copy::T*>(bytes));
+  await_launches_before();
   copy.load_tile();
   __syncthreads();
   copy.store_tile();

@@ -61,7 +61,11 @@ Kernel::Kernel(py::object function, const Extent3& grid, const Extent3& block, i
     shape_ = recorded_shape(grid, block, shared, options);
     device_ = {kDLCPU, 0};
   } else {
-    kernel_ = function_.cast<const Function*>();
+    auto* function = function_.cast<Function*>();
+    if (shared > function->dynamic_shared() && shared <= function->most_dynamic_shared()) {
+      function->set_dynamic_shared(shared);
+    }
+    kernel_ = function;
     shape_ = kernel_->shape(grid, block, shared, options);
     kernel_->check_parameter(bytes_);
     device_ = {kDLCUDA, kernel_->device()};

@@ -81,7 +81,9 @@ Function::Function(const Module& module, const std::string& symbol, std::vector<
   constant_bytes_ = attribute(kConstantBytes);
   max_threads_ = attribute(kMaxThreads);
   dynamic_shared_ = attribute(kMaxDynamicShared);
-  shared_optin_ = device_properties(device_).shared_per_block_optin;
+  const DeviceProperties device = device_properties(device_);
+  shared_optin_ = device.shared_per_block_optin;
+  begins_early_ = device.capability[0] >= 9;
   ask_parameters();
 }
 
@@ -99,7 +101,7 @@ void Function::ask_parameters() {
 }
 
 void Function::set_dynamic_shared(int64_t bytes) {
-  const int64_t most = shared_optin_ - static_shared_;
+  const int64_t most = most_dynamic_shared();
   if (bytes < 0 || bytes > most) {
     throw std::invalid_argument("set_dynamic_shared(" + std::to_string(bytes) + ") of " + name_ + ": device " +
                                 std::to_string(device_) + " gives a block " + std::to_string(shared_optin_) +
@@ -166,13 +168,13 @@ LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t s
     throw std::invalid_argument("launch of " + name_ + ": " + std::to_string(shared) +
                                 " bytes of dynamic shared memory, but it may have 0 to " +
                                 std::to_string(dynamic_shared_) + "; set_dynamic_shared() raises that to at most " +
-                                std::to_string(shared_optin_ - static_shared_));
+                                std::to_string(most_dynamic_shared()));
   }
   check_cluster(grid, options.cluster);
   const LaunchShape shape = {dim3_of(grid),
                              dim3_of(block),
                              static_cast<uint32_t>(shared),
-                             options.programmatic,
+                             options.programmatic && begins_early_,
                              dim3_of(options.cluster),
                              options.cooperative,
                              options.completion_event,

@@ -69,6 +69,8 @@ class Function {
 
   // Allows launches with this much dynamic shared memory. The driver is asked only where it is more than before.
   void set_dynamic_shared(int64_t bytes);
+  int64_t dynamic_shared() const { return dynamic_shared_; }
+  int64_t most_dynamic_shared() const { return shared_optin_ - static_shared_; }
   // Allows clusters of more than 8 blocks, which not every device of the architecture need have.
   void set_nonportable_cluster();
   // Blocks that fit a multiprocessor at a time.
@@ -119,6 +121,7 @@ class Function {
   int registers_ = 0, local_bytes_ = 0, static_shared_ = 0, constant_bytes_ = 0, max_threads_ = 0;
   int dynamic_shared_ = 0;         // bytes that a launch may ask for now
   int shared_optin_ = 0;           // bytes that a block of this device can have, static ones included
+  bool begins_early_ = false;      // whether this device has programmatic launches
   std::vector<uint32_t> offsets_;  // of each parameter
   std::optional<size_t> parameter_bytes_;
 };

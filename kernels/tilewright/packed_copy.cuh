@@ -8,6 +8,7 @@
 // begins, and costs nothing.
 #pragma once
 
+#include "tilewright/early_launch.cuh"
 #include "tilewright/gathered_words.cuh"
 #include "tilewright/grid.cuh"
 #include "tilewright/layout.cuh"
@@ -338,7 +339,9 @@ struct PackedCopy {
   }
 
   __device__ void run() const {
+    let_next_begin();
     place_columns();
+    await_launches_before();
 #pragma unroll 1
     for (int k = 0; k < params.tiles_of_cta; ++k) {
       const int tile = blockIdx.x * params.tiles_of_cta + k;

@@ -46,7 +46,7 @@ def residue(problem, along, begin, sides=None):
 def split_k(problem, parts):
     """The plan of so many parts of K."""
     gemm = choose_gemm(parts_problem(problem, problem.k // parts), LOOSE, H200)
-    sums = SumParts(problem=problem, parts=parts, wide=False, early=H200.capability >= 90)
+    sums = SumParts(problem=problem, parts=parts, wide=False)
     return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
 
 
@@ -164,7 +164,7 @@ def test_the_last_part_of_k_may_be_shorter(case, batch):
             plan = SplitKGemm(
                 problem=problem,
                 gemm=gemm.replace(swapped=swapped),
-                sum=SumParts(problem=problem, parts=parts.batch[-1], wide=False, early=True),
+                sum=SumParts(problem=problem, parts=parts.batch[-1], wide=False),
             )
             c.fill_(3)
             plan.run(a, b, c)

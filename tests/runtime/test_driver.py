@@ -251,7 +251,7 @@ def test_driver_errors(fake):
         ("(1, 1, 1), (1, 1, 65), 0", "block (1,1,65) has 65 along z; it must be from 1 to 64"),
         ("(1, 1, 1), (513, 1, 1), 0", "block (513,1,1) has 513 threads"),
         ("(1, 1, 1), (32, 32, 1), 0", "has 1024 threads; the kernel, with 40 registers a thread, can have at most 512"),
-        ("(1, 1, 1), (1, 1, 1), 48129", "48129 bytes of dynamic shared memory, but it may have 0 to 48128"),
+        ("(1, 1, 1), (1, 1, 1), 231425", "231425 bytes of dynamic shared memory, but it may have 0 to 48128"),
         ("(1, 1, 1), (1, 1, 1), -1", "raises that to at most 231424"),
     ],
 )

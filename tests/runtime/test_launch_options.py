@@ -73,6 +73,15 @@ def test_attributes(fake):
     run(fake, code)
 
 
+def test_devices_without_programmatic_launches_begin_in_turn(fake):
+    code = """
+        load().launch((4, 2, 1), (32, 1, 1), 0, 5, bytes(16), programmatic=True)
+        assert log()[-2].startswith(EXPECTED), log()
+    """
+    for major, expected in (("8", "cuLaunchKernel (4,2,1)"), ("9", "cuLaunchKernelEx (4,2,1)")):
+        run(fake, code.replace("EXPECTED", repr(expected)), FAKE_MAJOR=major)
+
+
 def test_clusters_that_do_not_fit(fake):
     code = """
         f = load()

@@ -7,6 +7,7 @@ A plan has `launches(tensors)`: its kernels in their order, for tensors at these
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from tilewright import _core
@@ -40,12 +41,16 @@ __all__ = [
     "bind",
     "compile_together",
     "facts_of",
+    "is_short",
     "launch",
     "launched_again",
     "prepare",
     "require_stream",
 ]
 
+SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
+CROWD = 3  # CTAs of a multiprocessor
+RESERVED = 1024  # bytes of shared memory that the driver takes for each CTA
 FLAGS, SCRATCH, PADDED = -1, -2, -3  # the buffers of a workspace, as places; see Workspace
 
 _functions: dict[tuple[type, str, int], Any] = {}
@@ -70,6 +75,15 @@ class Place(NamedTuple):
         return Place(self.base, self.shift + shift, self.address + shift)
 
 
+def is_short(moved: int) -> bool:
+    """Whether a kernel moves so few bytes that its launch is much of its time: then it may begin early.
+
+    >>> is_short(1 << 20), is_short(1 << 30)
+    (True, False)
+    """
+    return moved < SHORT
+
+
 class KernelLaunch(NamedTuple):
     """One kernel of a plan with everything of its launch but the addresses.
 
@@ -85,6 +99,7 @@ class KernelLaunch(NamedTuple):
     maps: Sequence[tuple[int, int, int]] = ()
     programmatic: bool = False  # it may begin before the kernel before it has ended, and waits for its data itself
     workspace: tuple[int, int, int] = (0, 0, 0)  # bytes that it needs of FLAGS, SCRATCH and PADDED
+    cluster: int = 1  # CTAs of a cluster
 
 
 class Plan(Protocol):
@@ -147,10 +162,7 @@ def functions_of(plans: Sequence[Any], device: int) -> list[Any]:
         if len(missing) > 1:
             compile_together(missing.values(), facts.arch)
         for key, plan in missing.items():
-            function = kernel(plan.compile(facts.arch), plan.name, device)
-            if plan.shared_bytes > 48 * 1024:
-                function.set_dynamic_shared(plan.shared_bytes)
-            _functions[key] = function
+            _functions[key] = kernel(plan.compile(facts.arch), plan.name, device)
     return [_functions[key] for key in keys]
 
 
@@ -178,11 +190,12 @@ def prepare(
             for x, place, shift in zip(tensors, places, operands.shifts, strict=True)
         )
     )
+    facts = facts_of(output.device[1])
     functions = functions_of([one.plan for one in kernels], output.device[1])
     reaches = _reaches(operands)
     last = [*reaches].index(operands.output)
     return _core.cuda.Prepared(
-        [_kernel(one, function) for one, function in zip(kernels, functions, strict=True)],
+        [_kernel(one, function, facts) for one, function in zip(kernels, functions, strict=True)],
         ranges=[(places[i], low, high) for i, (low, high) in reaches.items()],
         disjoint=[] if _interleaved(operands, reaches) else [(i, last) for i in range(len(reaches)) if i != last],
         result=places[operands.output],
@@ -201,20 +214,37 @@ def _workspace(kernels: Iterable[KernelLaunch], output: Operand, kind: type[Work
     return (kind or Workspace)(output.device[1], (flags, scratch, padded), library_of(output.owner))
 
 
-def _kernel(one: KernelLaunch, function: Any) -> Any:
+def beginning(one: KernelLaunch, facts: DeviceFacts) -> tuple[bool, int]:
+    """Whether a launch begins early, and the bytes of shared memory that it asks for.
+
+    CTAs that come early come where there is room: beside each other on the multiprocessors that are idle first, while
+    others stay empty. Where one or two each would do, they ask for so much shared memory that no more fit. Of three the
+    crowd costs as much as an early beginning gains, and more are spread by their number.
+    """
+    asked = int(one.plan.shared_bytes)
+    # Clusters of more than two do not find a place on every multiprocessor of an H100 or H200: on 15 of 16.
+    places = facts.multiprocessors if one.cluster <= 2 else facts.multiprocessors * 15 // 16
+    beside = -(-math.prod(one.grid) // places)
+    if not one.programmatic or beside == CROWD:
+        return False, asked
+    return True, asked if beside > CROWD else max(asked, (facts.shared_bytes + RESERVED) // (beside + 1))
+
+
+def _kernel(one: KernelLaunch, function: Any, facts: DeviceFacts) -> Any:
     def placed(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         at: Any = one.tensors
         return [(at[i].base, offset, at[i].shift + add) for i, offset, add in found]
 
+    early, shared = beginning(one, facts)
     return _core.cuda.Kernel(
         function,
         one.grid,
         (one.plan.threads, 1, 1),
-        one.plan.shared_bytes,
+        shared,
         one.params,
         placed(one.pointers),
         maps=placed(one.maps),
-        programmatic=one.programmatic,
+        programmatic=early,
         plan=one.plan,
         tensors=[None if x is None else x[:2] for x in one.tensors],
     )

@@ -14,7 +14,7 @@ from tilewright._registry import Lazy
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import device_type
-from tilewright.kernels.common.launch import KernelLaunch, Place
+from tilewright.kernels.common.launch import KernelLaunch, Place, is_short
 from tilewright.kernels.common.operands import Operand, operand
 from tilewright.kernels.common.params import fast_divisor
 from tilewright.kernels.common.plan import Plan, run_plan
@@ -204,7 +204,8 @@ class CopyPlan(PlanValue):
             (0, 16, first * size),  # the source's memory: where it begins and ends
             (0, 24, (last + 1) * size),
         ]
-        return (KernelLaunch(self, tensors, (self.ctas, 1, 1), self.params(), pointers),)
+        early = is_short(2 * size * math.prod(p.extents))
+        return (KernelLaunch(self, tensors, (self.ctas, 1, 1), self.params(), pointers, programmatic=early),)
 
     def require_device(self, facts: DeviceFacts) -> None:
         """LayoutError where the tile does not fit into the shared memory of a device."""

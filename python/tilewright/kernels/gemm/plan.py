@@ -16,7 +16,7 @@ from tilewright._registry import Lazy
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tiled.tiled_mma import TiledMma
-from tilewright.kernels.common.launch import FLAGS, SCRATCH, KernelLaunch, Place
+from tilewright.kernels.common.launch import FLAGS, SCRATCH, KernelLaunch, Place, is_short
 from tilewright.kernels.common.plan import bind_plan, run_plan
 from tilewright.kernels.common.plan_value import Kind, Natural, PlanValue, Positive, counts, unchanging
 from tilewright.kernels.gemm.choose.promotion import require_promotion
@@ -163,8 +163,13 @@ class GemmPlan(PlanValue):
 
     @property
     def programmatic(self) -> bool:
-        """Whether a launch may begin before the one before it has ended, for which the kernel itself then waits."""
-        return False
+        """Whether the launch overlaps the end of the one before it: of short kernels that is much of the time."""
+        return is_short(self.problem.moved_bytes)
+
+    @property
+    def cluster(self) -> int:
+        """CTAs of a cluster."""
+        return 1
 
     @property
     def scratch(self) -> tuple[int, int]:
@@ -180,7 +185,9 @@ class GemmPlan(PlanValue):
         if any(self.scratch):
             tensors = *tensors, Place(FLAGS, 0, 0), Place(SCRATCH, 0, 0)
         return (
-            KernelLaunch(self, tensors, self.grid(), params, pointers, maps, self.programmatic, (*self.scratch, 0)),
+            KernelLaunch(
+                self, tensors, self.grid(), params, pointers, maps, self.programmatic, (*self.scratch, 0), self.cluster
+            ),
         )
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:

@@ -93,7 +93,7 @@ def test_a_bad_architecture_is_told_as_by_other_plans():
 
 def test_kernels_are_loaded_once_and_compiled_at_the_same_time_before(monkeypatch):
     plan = choose_gemm(problem_of(4096, 4100, 4096, Float32), (16,) * 3, H200)
-    fake, loaded, allowed = Compiler(monkeypatch, 2), [], []
+    fake, loaded = Compiler(monkeypatch, 2), []
     monkeypatch.setattr(launch, "facts_of", lambda device: H200)
     monkeypatch.setattr(launch, "_functions", {})
 
@@ -101,16 +101,12 @@ def test_kernels_are_loaded_once_and_compiled_at_the_same_time_before(monkeypatc
         def __init__(self, program, name, device):
             loaded.append((program, name, device))
 
-        def set_dynamic_shared(self, size):
-            allowed.append(size)
-
     monkeypatch.setattr(compiler, "kernel", Function)
     plans = [*plan.single_plans, plan.gemm]
     functions = launch.functions_of(plans, 0)
     assert functions[0] is functions[2] is not functions[1]
     assert len(fake.programs) == 2
     assert loaded == [(f"program of {kernel_of(one).stem}", one.name, 0) for one in plan.single_plans]
-    assert allowed == [one.shared_bytes for one in plan.single_plans if one.shared_bytes > 48 * 1024]
     fake.barrier.abort()
     assert launch.functions_of(plans, 0) == functions
     assert launch.functions_of(plans[:1], 1) != functions[:1]

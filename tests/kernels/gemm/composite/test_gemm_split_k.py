@@ -13,7 +13,7 @@ import pytest
 from cpu_device import COMPILER
 from cpu_sum_kernels import SumKernels
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, Int32, LayoutError, _core, kernels
-from tilewright.devices import DEVICES, H200
+from tilewright.devices import H200
 from tilewright.kernels.gemm import host as gemm_host
 from tilewright.kernels.gemm.choose.choose import Search, choose_gemm, choose_whole
 from tilewright.kernels.gemm.choose.split_k import in_parts, seconds_of, sum_seconds
@@ -37,8 +37,8 @@ def numbers(*shape, dtype=np.float32, seed=0):
     return (3 * drawn).astype(dtype) if np.dtype(dtype).kind == "i" else drawn.astype(dtype)
 
 
-def sum_plan(problem, parts, wide=None, early=True):
-    plan = SumParts(problem=problem, parts=parts, wide=False, early=early)
+def sum_plan(problem, parts, wide=None):
+    plan = SumParts(problem=problem, parts=parts, wide=False)
     return plan.replace(wide=takes_accesses(problem, plan.vector, 16) if wide is None else wide)
 
 
@@ -393,7 +393,6 @@ def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
     plan = choose_gemm(problem, ALIGNED, H200)
     assert isinstance(plan, SplitKGemm)
     assert seconds_of(plan.gemm, H200) < 0.9 * seconds_of(choose_whole(problem, ALIGNED, H200), H200)
-    assert plan.sum.early
     plan.require_device(H200)
 
 
@@ -405,16 +404,6 @@ def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
 def test_others_are_not_split(problem):
     """Of many tiles, short sums, a matrix times vectors, and as many batch modes as kernels take."""
     assert not isinstance(choose_gemm(problem, ALIGNED, H200), SplitKGemm)
-
-
-def test_a_device_without_early_launches():
-    plan = choose_gemm(problem_of(64, 64, 32768, BFloat16), ALIGNED, DEVICES["sm_80"])
-    if isinstance(plan, SplitKGemm):
-        assert not plan.sum.early
-        plan.require_device(DEVICES["sm_80"])
-    early = sum_plan(problem_of(64, 64, 32768, BFloat16), 8)
-    with pytest.raises(ValueError, match=r"early launches need sm_90 or later, but .* is sm_80"):
-        early.require_device(DEVICES["sm_80"])
 
 
 def test_what_does_not_fit_together_is_refused():

@@ -112,7 +112,7 @@ def test_parts_after_turned_copies(orders):
     copied, aligned = pad(parts, (4, 4, 16), sides, is_turned=True)
     gemm = PaddedGemm.of(parts, (4, 4, 16), sides, simt.choose(copied, aligned, H200, sides))
     assert gemm.is_turned
-    sums = SumParts(problem=problem, parts=6, wide=False, early=True)
+    sums = SumParts(problem=problem, parts=6, wide=False)
     sums = sums.replace(wide=takes_accesses(problem, sums.vector, 16))
     plan = SplitKGemm(problem=problem, gemm=gemm, sum=sums)
     for check in (False, True):

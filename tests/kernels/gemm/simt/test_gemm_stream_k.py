@@ -162,6 +162,7 @@ def launches(monkeypatch):
     monkeypatch.setattr(gemm_run, "CPU", -1)
     monkeypatch.setattr(common_plan, "CPU", -1)
     monkeypatch.setattr(launch, "functions_of", lambda plans, device: [recorder] * len(plans))
+    monkeypatch.setattr(launch, "facts_of", lambda device: H200)
     monkeypatch.setattr(scratch_memory, "workspace", workspace)
     monkeypatch.setattr(scratch_memory, "_kept", {})
     monkeypatch.setattr(_core.cuda, "stream_identity", lambda device, stream: identity[0])

@@ -191,7 +191,7 @@ def _found(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gem
 
 
 def _plan(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm) -> SplitKGemm:
-    sums = SumParts(problem=problem, parts=gemm.problem.batch[-1], wide=False, early=facts.capability >= 90)
+    sums = SumParts(problem=problem, parts=gemm.problem.batch[-1], wide=False)
     sums = sums.replace(wide=takes_accesses(problem, sums.vector, alignments[2]))
     return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
 

@@ -81,14 +81,12 @@ def sums_of(problem: GemmProblem) -> PartSums:
 class SumParts(PlanValue):
     """How sums of parts become C: `problem` is that of C, whose epilogue finishes the sums of `parts` parts.
 
-    `wide`: whether C is written by accesses of as many elements as a thread has. `early`: whether the launch may begin
-    before the one that computes the parts has ended, for which the kernel then waits itself (sm_90 and later).
+    `wide`: whether C is written by accesses of as many elements as a thread has.
     """
 
     problem: GemmProblem
     parts: Positive
     wide: bool
-    early: bool
 
     @property
     def view(self) -> GemmProblem:
@@ -106,7 +104,7 @@ class SumParts(PlanValue):
 
         >>> from tilewright import Float16
         >>> from tilewright.kernels.gemm.problem import problem_of
-        >>> SumParts(problem=problem_of(64, 100, 4096, Float16), parts=8, wide=True, early=True).vector
+        >>> SumParts(problem=problem_of(64, 100, 4096, Float16), parts=8, wide=True).vector
         4
         """
         return ACCESS * 8 // int(self.problem.acc_type.bits)
@@ -157,7 +155,7 @@ class SumParts(PlanValue):
         pointers = [(0, 0, 0), (1, 8, 0)]
         if self.problem.epilogue.bias is not None:
             pointers.append((2, 16 + bias_offset(self.problem), 0))
-        return (KernelLaunch(self, tensors, (self.ctas, 1, 1), self.params(), pointers, programmatic=self.early),)
+        return (KernelLaunch(self, tensors, (self.ctas, 1, 1), self.params(), pointers, programmatic=True),)
 
     def require(self, c_address: int, function: str) -> None:
         """Check what the kernel relies on for C at this address; ValueError where it does not hold."""
@@ -170,12 +168,7 @@ class SumParts(PlanValue):
             )
 
     def require_device(self, facts: DeviceFacts, function: str = "kernels.gemm") -> None:
-        """ValueError where a device lacks what the plan needs; LayoutError where C has more than the kernel counts."""
-        if self.early and facts.capability < 90:
-            raise ValueError(
-                f"{function}: early launches need sm_90 or later, but {facts.name} is sm_{facts.capability}; choose a "
-                "plan for that device"
-            )
+        """LayoutError where C has more than the kernel counts."""
         if self.vectors + THREADS >= MOST:
             raise LayoutError(
                 f"{function}: C has {self.vectors} vectors, but the kernel counts fewer than 2^31 of them"

@@ -26,7 +26,6 @@ from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
 
-SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 WORDS = 6  # of the kernel's parameter, before those of the batch modes
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
 # Those in kernels/tilewright/wgmma.cuh.
@@ -86,11 +85,6 @@ class GemmSm90(GemmPlan):
         require_fields(self)
 
     # ---- what follows from the fields ----
-
-    @property
-    def programmatic(self) -> bool:
-        """Whether the launch overlaps the end of the one before it: of short kernels that is much of the time."""
-        return self.problem.moved_bytes < SHORT
 
     @property
     def tile_run(self) -> int:
