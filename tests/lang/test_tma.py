@@ -191,6 +191,55 @@ def test_bytes_in_bulk():
     assert at(findings_of(run_bytes, *args, False), "missing fence") == {line_of(bytes_kernel, "bytes")}
 
 
+@cute.kernel
+def elected_kernel(x: cute.Tensor, y: cute.Tensor, form: cutlass.Constexpr):
+    """Copies in bulk as programs write them that elect a thread themselves."""
+    tidx, _, _ = cute.arch.thread_idx()
+    smem = cutlass.utils.SmemAllocator()
+    shared = smem.allocate_tensor(cutlass.Int32, 64, 128)
+    barrier = smem.allocate_array(cutlass.Int64)
+    load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Int32)
+    store = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cutlass.Int32)
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_init(barrier, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(barrier, 256)
+        for i in cutlass.range(2):
+            part = cute.local_tile(x, (32,), (2 + i,))
+            cute.copy(load, part, cute.local_tile(shared, (32,), (i,)), mbar_ptr=barrier)
+    cute.arch.sync_warp()
+    cute.arch.mbarrier_wait(barrier, 0)
+    shared[tidx] += 1
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    if cutlass.const_expr(form == "elected"):
+        with cute.arch.elect_one():
+            cute.copy(store, shared, y)
+            cute.arch.cp_async_bulk_commit_group()
+            cute.arch.cp_async_bulk_wait_group(0)
+    elif tidx == 0:
+        cute.copy(store, shared, y)  # one thread
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def run_elected(x: cute.Tensor, y: cute.Tensor, form: cutlass.Constexpr = "elected"):
+    elected_kernel(x, y, form).launch(block=[32, 1, 1])
+
+
+def test_bytes_in_bulk_by_a_thread_that_was_elected():
+    """Not again inside of elect_one, where the others do not come; a thread that was merely chosen is found."""
+    x, y = numbers((128,), np.int32), numbers((64,), np.int32, seed=1)
+    args = [cute.from_dlpack(a, assumed_align=16) for a in (x, y)]
+    with cute.on_cpu(check=True):
+        run_elected(*args)
+    np.testing.assert_array_equal(y, x[64:] + (np.arange(64) < 32))
+    assert at(findings_of(run_elected, *args, "one thread"), "lane") == {line_of(elected_kernel, "one thread")}
+    sources = [cute.compile(run_elected, *args, form).source for form in ("elected", "one thread")]
+    assert [source.count("if (elect_one()) asm") for source in sources] == [0, 1]
+
+
 # ---- defects ----
 
 

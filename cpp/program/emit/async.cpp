@@ -46,7 +46,8 @@ void Emitter::mbarrier(const Operation& operation) {
 }
 
 // One thread of the warp asks for a copy.
-void Emitter::bulk(const Operation& operation) {
+void Emitter::bulk(OpId id) {
+  const Operation& operation = program_.operations[id];
   const auto& x = operation.operands;
   arithmetic_.need("tilewright/lang_pointer.cuh");
   std::string inputs;
@@ -112,8 +113,10 @@ void Emitter::bulk(const Operation& operation) {
       text += concat(operation.ints[0]);
       break;
   }
-  // Whoever comes here may say what it will need.
-  const bool elects = (operation.code != Opcode::kTmaPrefetch || x.size() > 1) && condition.empty();
+  // Whoever comes here may say what it will need. Bulk copies may stand where one thread was elected already.
+  const bool is_bulk = operation.code == Opcode::kBulkLoad || operation.code == Opcode::kBulkStore;
+  const bool elects = (operation.code != Opcode::kTmaPrefetch || x.size() > 1) && condition.empty() &&
+                      !(is_bulk && uses_.is_elected(id));
   if (elects) {
     arithmetic_.need("tilewright/lang_special.cuh");
     condition = "elect_one()";

@@ -112,7 +112,7 @@ void Emitter::emit(OpId id) {
     case Opcode::kTmaPrefetch:
     case Opcode::kBulkLoad:
     case Opcode::kBulkStore:
-      return bulk(operation);
+      return bulk(id);
     default:
       break;
   }

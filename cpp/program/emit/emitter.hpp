@@ -112,7 +112,7 @@ class Emitter {
   // ---- mbarriers and copies in bulk (async.cpp) ----
   std::string shared_word(const Access& access);
   void mbarrier(const Operation& operation);
-  void bulk(const Operation& operation);
+  void bulk(OpId id);
   void tensor_map(const Operation& operation);
 
   // ---- threads (threads.cpp), text (print.cpp) ----

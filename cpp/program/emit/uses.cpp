@@ -46,6 +46,16 @@ const Operation* Uses::producer(ValueId id) const {
   return at.kind == Definition::Kind::kResult ? &program_.operations[at.op] : nullptr;
 }
 
+bool Uses::is_elected(OpId op) const {
+  for (BlockId block = block_of(op); owner(block) != kNoOp; block = block_of(owner(block))) {
+    const Operation& operation = program_.operations[owner(block)];
+    if (operation.code != Opcode::kIf || operation.blocks[0] != block) continue;
+    const Operation* asked = producer(operation.operands[0]);
+    if (asked != nullptr && asked->code == Opcode::kElectOne) return true;
+  }
+  return false;
+}
+
 void Uses::define(BlockId block, OpId owner) {
   owners_[block] = owner;
   const Block& content = program_.blocks[block];

@@ -35,6 +35,8 @@ class Uses {
   // The operation that holds a block, kNoOp for a function's body.
   OpId owner(BlockId block) const { return owners_[block]; }
   BlockId block_of(OpId op) const { return blocks_of_ops_[op]; }
+  // Whether one thread of a warp was elected where it stands: inside of `with elect_one():`.
+  bool is_elected(OpId op) const;
   // Uses of a value by what stands in the blocks of an operation.
   uint32_t count_inside(ValueId id, OpId op) const;
 

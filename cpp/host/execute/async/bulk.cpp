@@ -34,7 +34,7 @@ uint64_t swizzled(uint64_t address, int64_t span) {
 
 uint32_t elected(const Warp& warp, const Instruction& i) {
   const auto lane = static_cast<uint32_t>(std::countr_zero(warp.mask));
-  if (warp.shadow == nullptr || warp.mask == warp.live) return lane;
+  if (warp.shadow == nullptr || warp.mask == warp.live || memory_of(warp, i).is_elected) return lane;
   Finding* finding = warp.cta->report(warp, i, FindingKind::kLane, static_cast<int>(lane), [&] {
     return concat("all threads of a warp choose the one that asks for the copy, and ",
                   std::popcount(warp.live & ~warp.mask),

@@ -112,6 +112,7 @@ struct MemoryCode {
   std::vector<Slot> slots;        // of the operands, where the instruction has no room for them
   bool is_map_in_memory = false;  // of a copy of boxes: the first operand points to a tensor map
   bool is_result_used = false;    // of an atomic
+  bool is_elected = false;        // of a bulk copy: it stands where one thread was elected already
 };
 
 struct Allocation {  // in a thread's frame, or in shared memory

@@ -189,6 +189,8 @@ void Translator::compute_bulk(const Operation& operation) {
                           : operation.code == Opcode::kBulkLoad  ? bulk_load_handler()
                           : operation.code == Opcode::kBulkStore ? bulk_store_handler()
                                                                  : tensor_map_handler(operation.code);
+  const bool is_bulk = operation.code == Opcode::kBulkLoad || operation.code == Opcode::kBulkStore;
+  code.is_elected = is_bulk && uses_.is_elected(static_cast<program::OpId>(id_));
   code.is_map_in_memory = !operation.operands.empty() && program_.type(operation.operands[0]).is_pointer();
   out_.add_memory(handler, nullptr, kNone, {}, std::move(code));
   out_.set_flow(Flow::kBarrier);
