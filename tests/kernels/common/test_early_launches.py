@@ -6,16 +6,17 @@ import math
 import re
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright import BFloat16, Float32, Float64
-from tilewright.devices import H200
+from compiling import nvrtc
+from tilewright import BFloat16, Float32, Float64, kernels
+from tilewright.devices import DEVICES, H200
 from tilewright.kernels.common.launch import RESERVED, SHORT, KernelLaunch, beginning
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import problem_of
-from tilewright.runtime.discovery import kernels_folder
 
 ALL = H200.shared_bytes + RESERVED  # of a multiprocessor
 
@@ -41,6 +42,15 @@ def test_no_more_ctas_share_a_multiprocessor_than_have_to(clusters, asked, clust
     assert beginning(launch(ctas, asked, False, cluster), H200) == (False, asked)
 
 
+@pytest.mark.parametrize("name", DEVICES)
+def test_a_device_gives_what_is_asked_for(name):
+    facts = DEVICES[name]
+    for ctas in (1, facts.multiprocessors, facts.multiprocessors + 1, 3 * facts.multiprocessors):
+        early, shared = beginning(launch(ctas, 1000), facts)
+        assert early == (facts.capability >= 90 and ctas < 3 * facts.multiprocessors)
+        assert shared == 1000 if not early else 1000 < shared <= facts.shared_bytes
+
+
 @pytest.mark.parametrize("dtype", [BFloat16, Float32, Float64])
 @pytest.mark.parametrize("size", [128, 8192])
 def test_short_kernels_begin_early(dtype, size):
@@ -49,12 +59,27 @@ def test_short_kernels_begin_early(dtype, size):
     assert choose_gemm(problem, (256, 256, 256), H200).kernel_plan.programmatic == (problem.moved_bytes < SHORT)
 
 
-@pytest.mark.parametrize(
-    "name", ["gemm_sm90", "gemm_sm80", "gemm_simt", "sum_parts", "tiled_copy", "tilewright/packed_copy"]
-)
-def test_kernels_that_begin_early_wait(name):
-    """Each of their entry points has both halves, or calls what has."""
-    text = (kernels_folder() / f"{name}.cuh").read_text(encoding="utf-8")
-    entries = len(re.findall(r"__global__", text))
-    assert len(re.findall(r"\bawait_launches_before\(\)", text)) >= entries
-    assert len(re.findall(r"\blet_next_begin\(\)", text)) >= entries or name == "sum_parts"
+def plans():
+    """One of each kernel that may begin early, by its name."""
+    sizes = {"sm90": (512, 512, 512, BFloat16), "simt": (512, 512, 512, Float32), "sm80": (512, 512, 512, Float64)}
+    found = {name: choose_gemm(problem_of(*size), (256, 256, 256), H200) for name, size in sizes.items()}
+    split = choose_gemm(problem_of(64, 64, 32768, BFloat16), (256, 256, 256), H200)
+    found |= {"parts": split.gemm, "sum": split.sum}
+    half, wide = np.empty((512, 512), np.float16), np.empty((8, 77, 33, 65, 40), np.int8).transpose(4, 2, 0, 3, 1)
+    found["staged"] = kernels.tiled_copy.plan(half.T, np.empty_like(half))
+    found["direct"] = kernels.tiled_copy.plan(half, np.empty_like(half))
+    found["packed"] = kernels.tiled_copy.plan(wide, np.empty(wide.shape, np.int8))
+    return found
+
+
+@nvrtc
+@pytest.mark.parametrize("name", ["sm90", "simt", "sm80", "parts", "sum", "staged", "direct", "packed"])
+def test_kernels_that_begin_early_wait_before_they_touch_memory(name):
+    """In the order of the PTX, which stays: what has effects is not moved across."""
+    plan = plans()[name]
+    assert name not in ("staged", "direct", "packed") or plan.name.startswith(f"copy_{name}")
+    text = plan.compile("sm_90a").ptx
+    touched = re.search(r"\b(?:ld|st|red|atom)[\w.]*\.global|cp\.async[\w.]*global", text)
+    assert 0 < text.find("griddepcontrol.wait") < touched.start()
+    if name in ("simt", "sum", "staged", "direct", "packed"):  # those that other devices have, too
+        assert "griddepcontrol" not in plan.compile("sm_80").ptx

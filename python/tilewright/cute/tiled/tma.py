@@ -291,7 +291,7 @@ def copy_boxes(
 
 
 def copy_bytes(function: str, atom: CopyAtom, src: Tensor, dst: Tensor, mbar_ptr: Any, pred: Any) -> None:
-    """Copy elements that lie side by side on both sides: the warp chooses one of its threads to ask."""
+    """Copy elements that lie side by side on both sides: the warp chooses the thread that asks, or elect_one did."""
     if pred is not None:
         raise ValueError(f"{function}: {atom.op} copies all of src; leave pred out")
     is_load = isinstance(atom.op, CopyBulkG2SOp)

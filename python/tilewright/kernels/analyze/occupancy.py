@@ -137,6 +137,8 @@ def occupancy(
 
     ctas = min(threads, CTAs, shared memory and registers of a multiprocessor, each divided by what a CTA takes of it)
 
+    A short launch, which may begin before the one before it has ended, keeps fewer together.
+
     Args:
         plan: of any kernel of one launch. facts: the device's; None: an H200's.
         registers: of a thread, 1 to 255, or the plan's program, plan.compile(...), for the device's architecture; None:

@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
+EARLY = 90  # the first compute capability, times 10, with early launches
 CROWD = 3  # CTAs of a multiprocessor
 RESERVED = 1024  # bytes of shared memory that the driver takes for each CTA
 FLAGS, SCRATCH, PADDED = -1, -2, -3  # the buffers of a workspace, as places; see Workspace
@@ -97,7 +98,9 @@ class KernelLaunch(NamedTuple):
     params: bytes
     pointers: Sequence[tuple[int, int, int]]
     maps: Sequence[tuple[int, int, int]] = ()
-    programmatic: bool = False  # it may begin before the kernel before it has ended, and waits for its data itself
+    # It may begin before the kernel before it has ended, and waits for its data itself. It may get more shared memory
+    # than the plan says then, so that its CTAs keep apart: see beginning().
+    programmatic: bool = False
     workspace: tuple[int, int, int] = (0, 0, 0)  # bytes that it needs of FLAGS, SCRATCH and PADDED
     cluster: int = 1  # CTAs of a cluster
 
@@ -217,15 +220,15 @@ def _workspace(kernels: Iterable[KernelLaunch], output: Operand, kind: type[Work
 def beginning(one: KernelLaunch, facts: DeviceFacts) -> tuple[bool, int]:
     """Whether a launch begins early, and the bytes of shared memory that it asks for.
 
-    CTAs that come early come where there is room: beside each other on the multiprocessors that are idle first, while
-    others stay empty. Where one or two each would do, they ask for so much shared memory that no more fit. Of three the
-    crowd costs as much as an early beginning gains, and more are spread by their number.
+    CTAs that come early come where there is room: the first multiprocessors to become idle take several of them, and
+    others none. Where one or two each would do, they ask for so much shared memory that no more fit. Of three the crowd
+    costs as much as an early beginning gains, and more are spread by their number. Devices before sm_90 launch in turn.
     """
     asked = int(one.plan.shared_bytes)
     # Clusters of more than two do not find a place on every multiprocessor of an H100 or H200: on 15 of 16.
     places = facts.multiprocessors if one.cluster <= 2 else facts.multiprocessors * 15 // 16
     beside = -(-math.prod(one.grid) // places)
-    if not one.programmatic or beside == CROWD:
+    if not one.programmatic or facts.capability < EARLY or beside == CROWD:
         return False, asked
     return True, asked if beside > CROWD else max(asked, (facts.shared_bytes + RESERVED) // (beside + 1))
 

@@ -78,7 +78,8 @@ class KernelCall:
         shared memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its
         program; at the prompt the kernel runs now, where its tensors lie. On a GPU launch_completion_event is recorded
         when all blocks have begun, programmatic_event when all have called griddepcontrol_launch_dependents (or have
-        begun, with .._trigger_at_block_start); both are CUDA events without timing, parameters of the function.
+        begun, with .._trigger_at_block_start); both are CUDA events without timing, parameters of the function. With
+        use_pdl it may begin before the kernel before it has ended, on devices from sm_90 on; others launch it in turn.
         """
         self._is_used = True
         if sizes_by_place:
