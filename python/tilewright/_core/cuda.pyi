@@ -384,7 +384,7 @@ class Kernel:
         ] = [],
     ) -> None:
         """
-        pointers: (place, offset in params, bytes added to the address there), where a place from 0 on is an argument of the call, and -1 - i is buffer i of the workspace; maps: the same of tensor maps in params, whose address is replaced; programmatic: the kernel may begin before the one before it on the stream has ended, and waits for its data itself; plan, and tensors, (place, bytes added) or None: what callbacks of launches are shown.
+        pointers: (place, offset in params, bytes added to the address there), where a place from 0 on is an argument of the call, and -1 - i is buffer i of the workspace; maps: the same of tensor maps in params, whose address is replaced; shared: bytes of dynamic shared memory, which the function is allowed from then on; programmatic: the kernel may begin before the one before it on the stream has ended, and waits for its data itself, on devices from sm_90 on; plan, and tensors, (place, bytes added) or None: what callbacks of launches are shown.
         """
 
     @property
