@@ -83,7 +83,10 @@ static int cuDeviceTotalMem(size_t* bytes, int device) {
 static int cuDeviceGetAttribute(int* value, int attribute, int device) {
   (void)device;
   const char* major = getenv("FAKE_MAJOR");
-  *value = attribute == 75 ? (major != NULL ? atoi(major) : 9) : attribute == 76 ? 0 : attribute == 97 ? 232448 : attribute;
+  *value = attribute == 75   ? (major != NULL ? atoi(major) : 9)
+           : attribute == 76 ? 0
+           : attribute == 97 ? 232448
+                             : attribute;
   return result_of("cuDeviceGetAttribute");
 }
 static int cuDevicePrimaryCtxRetain(void** context, int device) {
