@@ -138,7 +138,7 @@ struct GemmSm90 {
   }
 
   // What one thread of a warp has computed, for all of them: the compiler keeps it in uniform registers. Divisions
-  // there take twice as long as in a thread's own.
+  // there are a longer chain of instructions than in a thread's own.
   __device__ static Place shared_by_warp(Place place) {
     constexpr unsigned kAll = 0xFFFFFFFF;
     place.m = __shfl_sync(kAll, place.m, 0);

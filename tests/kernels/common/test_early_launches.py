@@ -17,6 +17,7 @@ from tilewright.devices import DEVICES, H200
 from tilewright.kernels.common.launch import RESERVED, SHORT, KernelLaunch, beginning
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.sm90.cost import Sm90Model
 
 ALL = H200.shared_bytes + RESERVED  # of a multiprocessor
 
@@ -31,7 +32,7 @@ def test_no_more_ctas_share_a_multiprocessor_than_have_to(clusters, asked, clust
     ctas = clusters * cluster
     early, shared = beginning(launch(ctas, asked, cluster=cluster), H200)
     fit = ALL // (shared + RESERVED)
-    places = H200.multiprocessors if cluster <= 2 else 123
+    places = H200.multiprocessors if cluster <= 2 else int(H200.multiprocessors * Sm90Model.of(H200).quads)
     wanted = math.ceil(ctas / places)
     assert asked <= shared <= H200.shared_bytes
     assert early == (wanted != 3)

@@ -225,8 +225,8 @@ def beginning(one: KernelLaunch, facts: DeviceFacts) -> tuple[bool, int]:
     costs as much as an early beginning gains, and more are spread by their number. Devices before sm_90 launch in turn.
     """
     asked = int(one.plan.shared_bytes)
-    # Clusters of more than two do not find a place on every multiprocessor of an H100 or H200: on 15 of 16.
-    places = facts.multiprocessors if one.cluster <= 2 else facts.multiprocessors * 15 // 16
+    # Clusters of more than two find a place on 120 of an H200's 132 multiprocessors: `quads` of gemm_sm90's model.
+    places = facts.multiprocessors if one.cluster <= 2 else facts.multiprocessors * 10 // 11
     beside = -(-math.prod(one.grid) // places)
     if not one.programmatic or facts.capability < EARLY or beside == CROWD:
         return False, asked
