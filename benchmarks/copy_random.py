@@ -23,7 +23,7 @@ from gpu import GIB, MIB, Arena, Contestant, rotating
 from tilewright import kernels
 from tilewright.kernels.common.operands import CPU, Operand
 from tilewright.kernels.copy.accesses import copy_instructions
-from tilewright.kernels.copy.api import plan_operands
+from tilewright.kernels.copy.planned import plan_operands
 from tilewright.kernels.copy.packing import packed_copy
 from tilewright.kernels.copy.plan import CopyPlan
 

@@ -271,7 +271,7 @@ def test_given_tiled_copies(name):
 @pytest.fixture
 def planned(monkeypatch):
     """A list with an entry for each launch that went through Python."""
-    module = import_module("tilewright.kernels.copy.api")
+    module = import_module("tilewright.kernels.copy.planned")
     seen = []
     original = module.launch
 

@@ -49,8 +49,9 @@ def loaded(what: str) -> set[str]:
 
 
 def loaded_with(module: str) -> set[str] | None:
-    """What `import tilewright`, or else the namespace of kernels, loads with a module; None: neither has it."""
-    for names in (loaded("tilewright, tilewright.cute"), loaded("tilewright.kernels")):
+    """What `import tilewright`, or the namespace of kernels, or a first copy loads with a module; None: none has it."""
+    for what in ("tilewright, tilewright.cute", "tilewright.kernels", "tilewright.kernels.copy.planned"):
+        names = loaded(what)
         if module in names:
             return names
     return None

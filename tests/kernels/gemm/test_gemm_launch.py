@@ -12,7 +12,7 @@ from tilewright import LayoutError, _core, kernels, runtime
 from tilewright.devices import H200
 from tilewright.kernels.common import launch, workspace
 from tilewright.kernels.common import plan as common_plan
-from tilewright.kernels.copy.api import make_plan
+from tilewright.kernels.copy.planned import make_plan
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.epilogue import bias_offset
 from tilewright.kernels.gemm.sm90.plan import GemmSm90

@@ -10,12 +10,8 @@ from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.common.launch import launch, launched_again, require_stream
-from tilewright.kernels.common.operands import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Operand, Operands, operand
-from tilewright.kernels.copy.choose import choose_copy
-from tilewright.kernels.copy.plan import CopyPlan
-from tilewright.kernels.copy.problem import copy_problem
-from tilewright.kernels.copy.run import run_on_host
+from tilewright.kernels.common.launch import launched_again, require_stream
+from tilewright.kernels.common.operands import operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,65 +19,18 @@ if TYPE_CHECKING:
 
     from tilewright._typing import Answer, Array, SupportsDLPack
     from tilewright.cute.tiled.tiled_copy import TiledCopy
+    from tilewright.kernels.copy.plan import CopyPlan
 
 __all__ = ["permute", "tiled_copy", "transpose"]
 
 MOST_MODES = 65  # one more than DLPack's arrays have
 
 
-def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream: int | None = None) -> Any:
-    """The plan of a copy and its operands; None in place of the plan where there is nothing to copy."""
-    return plan_operands(
-        function, operand(src, function, "src", stream), operand(dst, function, "dst", stream), tiled_copy
-    )
-
-
-def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = None) -> Any:
-    problem = copy_problem(src, dst, function, tiled_copy is None)
-    if src.size == 0:
-        return None, src, dst
-    addresses = (
-        src.address + problem.src_offset * problem.element_bytes,
-        dst.address + problem.dst_offset * problem.element_bytes,
-    )
-    if tiled_copy is None:
-        alignments = tuple(address & -address for address in addresses)
-        plan = choose_copy(problem, *alignments)
-        plan.__dict__["chosen_for"] = alignments  # plan.why() asks; no part of its value
-    else:
-        plan = _given(function, src, problem, tiled_copy)
-    plan.require(src.address, dst.address, function)
-    return plan, src, dst
-
-
-def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPlan:
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-    from tilewright.kernels.copy.given import given_copy
-
-    if not isinstance(tiled_copy, TiledCopy):
-        raise TypeError(f"{function}: expected tiled_copy to be a TiledCopy, but got {type(tiled_copy).__name__}")
-    bits = tiled_copy.value_type.bits
-    if bits != 8 * src.element_bytes:
-        raise TypeError(
-            f"{function}: the TiledCopy's atom has values of {bits} bits ({tiled_copy.value_type}), but src has "
-            f"elements of {8 * src.element_bytes} bits ({src.element_type}); make the atom for {src.element_type}"
-        )
-    return given_copy(problem, tiled_copy)
-
-
-def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
-    """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
-    if src.device[0] in (CPU, CUDA_HOST):
-        run_on_host(plan, src.address, dst.address)
-        return None
-    if src.device[0] in (CUDA, CUDA_MANAGED):
-        return launch(plan, Operands((src, dst)), stream)
-    raise ValueError(f"kernels.tiled_copy: src lies on {src.place}; copies run on the CPU and on CUDA devices")
-
-
 @short
 def _plan(src: SupportsDLPack, dst: SupportsDLPack, tiled_copy: TiledCopy | None = None) -> CopyPlan:
     """The plan of kernels.tiled_copy for these tensors, without running it. ValueError where they have no elements."""
+    from tilewright.kernels.copy.planned import make_plan
+
     plan, a, _ = make_plan("kernels.tiled_copy.plan", src, dst, tiled_copy)
     if plan is None:
         raise ValueError(f"kernels.tiled_copy.plan: {a} has no elements, so there is nothing to plan")
@@ -125,11 +74,12 @@ def tiled_copy(
       load       128 bits along mode 0: ((2),(4)):((4@0),(1@0))
       store      128 bits along mode 0: ((2),(4)):((4@0),(1@0))
     """
+    from tilewright.kernels.copy.planned import make_plan, require_plan, run_plan
+
     try:
         require_stream("kernels.tiled_copy", stream)
         if plan is not None:
-            if not isinstance(plan, CopyPlan):
-                raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
+            require_plan("kernels.tiled_copy", plan)
             if tiled_copy is not None:
                 raise TypeError(
                     "kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy "
@@ -150,6 +100,8 @@ def tiled_copy(
 def _permute(
     src: SupportsDLPack, dst: Array, dims: tuple[int, ...], function: str, stream: int | None = None
 ) -> Answer[Array]:
+    from tilewright.kernels.copy.planned import plan_operands, run_plan
+
     a, b = operand(src, function, "src", stream), operand(dst, function, "dst", stream)
     order = _order(dims, len(a.shape))
     view = a._replace(

@@ -226,7 +226,7 @@ def _is_turned(gemm: GemmPlan, sides: tuple[bool, bool]) -> bool:
 
 def _copy_plan(problem: GemmProblem, side: int, start: int, is_turned: bool) -> CopyPlan:
     """The plan of the copy of A (side 0) or B into the workspace, for tensors whose addresses are aligned as start."""
-    from tilewright.kernels.copy.api import plan_operands
+    from tilewright.kernels.copy.planned import plan_operands
 
     src, dst = copy_operands(problem, side, is_turned, SOURCE + start, WORKSPACE, (CPU, 0))
     plan: CopyPlan = plan_operands("kernels.gemm", src, dst)[0]
