@@ -202,3 +202,41 @@ def test_a_tensor_may_be_laid_over_several_allocations(how):
         "recast": list(range(32)),
     }
     assert x.tolist() == expected[how]
+
+
+@cute.kernel
+def turned_rows_kernel(x: cute.Tensor, layout: cutlass.Constexpr, swizzle: cutlass.Constexpr):
+    """Rows come back from their ends, if no tensor has bytes of another one."""
+    memory = cutlass.utils.SmemAllocator()
+    before, rows, after = (memory.allocate_tensor(x.element_type, layout, swizzle=swizzle) for _ in range(3))
+    i, _, _ = cute.arch.thread_idx()
+    for row in cutlass.range_constexpr(5):
+        for one in (before, rows, after):
+            one[row, i] = x[row, i]
+    cute.arch.sync_threads()
+    for row in cutlass.range_constexpr(5):
+        x[row, 39 - i] = before[row, i] + 2 * rows[row, i] - 2 * after[row, i]
+
+
+ROWS = cute.make_layout((5, 40), stride=(64, 1))
+SWIZZLED_ROWS = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, ROWS)  # of cosize 296, with offsets to 319
+BACKWARDS = cute.make_layout((5, 40), stride=(-64, -1))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize(
+    ("layout", "swizzle"),
+    [
+        (SWIZZLED_ROWS, None),
+        (ROWS, SWIZZLED_ROWS.inner),
+        (ROWS, cute.make_swizzle(3, 4, 3)),
+        (ROWS, cute.make_swizzle(2, 4, -3)),
+        (BACKWARDS, None),
+        (BACKWARDS, cute.make_swizzle(3, 4, 3)),
+    ],
+)
+def test_a_tensor_has_the_bytes_of_all_its_offsets(layout, swizzle, dtype):
+    x = np.random.default_rng(0).integers(-100, 100, (5, 40)).astype(dtype)
+    expected = x[:, ::-1].copy()
+    turned_rows_kernel(x, layout, swizzle).launch(block=40)
+    np.testing.assert_array_equal(x, expected)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer, recast_ptr
-from tilewright.cute.tensors.rmem import size_in_bytes
-from tilewright.cute.tensors.tensor import Tensor, as_layout
+from tilewright.cute.tensors.tensor import Tensor, as_layout, offset_range
 from tilewright.cute.tensors.traced_pointer import shared_pointer
 from tilewright.lang import debug
 from tilewright.lang.library.struct import Struct, is_struct
@@ -53,7 +52,11 @@ class SmemAllocator:
     def allocate_tensor(
         self, element_type: type[Numeric], layout: Any, byte_alignment: int = 1, swizzle: Swizzle | None = None
     ) -> Tensor:
-        """A tensor of a layout; `swizzle` permutes the bytes of its addresses."""
+        """A tensor of a layout; `swizzle` permutes the bytes of its addresses.
+
+        It gets the bytes of all offsets that the layout has, as `cosize` of a swizzled layout does not say: those
+        below zero, too, and the whole of the blocks that a swizzle permutes.
+        """
         layout = as_layout(layout)
         if not _core.is_static(layout):
             raise TypeError(
@@ -61,9 +64,13 @@ class SmemAllocator:
                 "the most that is needed"
             )
         require_dtype("allocate_tensor", element_type)
-        natural = max(element_type.bits // 8, 1)
-        pointer = self._pointer(size_in_bytes(element_type, layout), max(byte_alignment, natural), element_type)
-        return Tensor(recast_ptr(pointer, swizzle), layout)
+        block = _permuted_bytes(swizzle, element_type)
+        alignment = max(byte_alignment, element_type.bits // 8, 1, block)
+        least, greatest = offset_range(layout)
+        below = _rounded_up(-min(least, 0) * element_type.bits, 8 * alignment) // 8
+        above = _rounded_up((greatest + 1) * element_type.bits, 8 * block) // 8
+        pointer = self._pointer(below + above, alignment, element_type)
+        return Tensor(recast_ptr(pointer + below * 8 // element_type.bits, swizzle), layout)
 
     def _pointer(self, size: int, alignment: int, dtype: type[Numeric]) -> Pointer:
         here = debug.place()
@@ -75,6 +82,19 @@ class SmemAllocator:
             raise RuntimeError("SmemAllocator.allocate(): shared memory is a kernel's; allocate it in a @cute.kernel")
         offset = trace.shared.allocate(size, alignment)
         return shared_pointer(dtype, offset, _known_alignment(offset, trace.shared.BASE_ALIGNMENT), size)
+
+
+def _rounded_up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
+
+
+def _permuted_bytes(swizzle: Swizzle | None, dtype: type[Numeric]) -> int:
+    """The bytes of an aligned block in which a swizzle of addresses keeps every byte."""
+    if swizzle is None:
+        return 1
+    if isinstance(swizzle, _core.LayoutSwizzle):  # it counts elements
+        swizzle = _core.recast_layout(8, dtype.bits, swizzle)
+    return 1 << (swizzle.num_base + swizzle.num_bits + max(-swizzle.num_shift, 0))
 
 
 def _known_alignment(offset: int, base: int) -> int:
