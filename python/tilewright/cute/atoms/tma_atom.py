@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["TmaAtom", "TmaTile", "tma_tile"]
 
 _ALIGNED = 16  # bytes
+_BOX_ALIGNED = 128  # bytes of shared memory
 _ROWS = 8  # of a swizzle's pattern
 
 
@@ -107,7 +108,7 @@ def tma_tile(
     left = size // slices
     for extent, mode, step in runs:
         fits = gcd(extent, left)
-        along = _most(fits if span is None or first else gcd(fits, 8 * span // dtype.bits), MAX_BOX_EXTENT)
+        along = _most(fits if span is None or first else gcd(fits, 8 * span // dtype.bits), prod(box) * dtype.bits)
         is_open = not rest and step == 1 and all(mode != other for _, other in first)
         taken = along if is_open else 1
         if is_open and taken > 1:
@@ -122,6 +123,13 @@ def tma_tile(
             f"{function}: the rows of a box {tuple(box)} have {bits / 8:g} bytes of {dtype.name}, but TMA takes "
             f"multiples of {_ALIGNED}; choose a larger tile along the contiguous mode"
         )
+    elements = prod(box)
+    if elements < size and elements * dtype.bits % (8 * _BOX_ALIGNED):
+        raise ValueError(
+            f"{function}: the tile {cta_tiler} takes several boxes {tuple(box)}, and the second one would begin at byte "
+            f"{elements * dtype.bits // 8} of shared memory, but TMA begins at multiples of {_BOX_ALIGNED}; choose a "
+            f"tile whose extents are at most {MAX_BOX_EXTENT}, or multiples of it"
+        )
     part = size // slices * dtype.bits // 8
     if span is not None and slices > 1 and part % (_ROWS * span):
         raise ValueError(
@@ -131,9 +139,11 @@ def tma_tile(
     return TmaTile(tuple(box), tuple(first), tuple(rest), swizzle, slices)
 
 
-def _most(extent: int, limit: int) -> int:
-    """The largest divisor up to a limit."""
-    return next(n for n in range(min(extent, limit), 0, -1) if extent % n == 0)
+def _most(extent: int, bits: int) -> int:
+    """The largest divisor that a box may have, so many bits each; where it is not all, one after which a box may begin."""
+    fitting = [n for n in range(min(extent, MAX_BOX_EXTENT), 0, -1) if extent % n == 0]
+    aligned = (n for n in fitting if n == extent or n * bits % (8 * _BOX_ALIGNED) == 0)
+    return next(aligned, fitting[0])
 
 
 def _split(function: str, dtype: type[Numeric], layout: Any) -> tuple[SwizzleMode, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.copy_ops import MAX_BOX_RANK, BulkOp, CopyBulkG2SOp, CopyBulkTensorTileG2SMulticastOp
-from tilewright.cute.atoms.tma_atom import TmaAtom, tma_tile
+from tilewright.cute.atoms.tma_atom import TmaAtom, TmaTile, tma_tile
 from tilewright.cute.tensors.coordinate import Coordinate
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
@@ -46,7 +46,8 @@ def make_tiled_tma_atom(
     It is called in the @cute.jit function: every call of that makes the tensor map anew, from the tensor's address,
     extents and strides. smem_layout is that of one tile in shared memory, whose swizzle becomes the tensor map's;
     cta_tiler has the tile's extents along the tensor's first modes; num_multicast CTAs of a cluster share each tile.
-    The new tensor has the shape of gmem_tensor, and its elements are coordinates (the contiguous mode first).
+    The new tensor has the shape of gmem_tensor, and its elements are coordinates: the contiguous mode first, then the
+    others of a box as shared memory has them.
 
     Raises ValueError where TMA cannot copy it: no contiguous mode, more than 5 modes, strides or addresses that are not
     known to be multiples of 16 bytes, a layout of shared memory with gaps or of another major mode.
@@ -72,8 +73,16 @@ def make_tiled_tma_atom(
         )
     order, leaves = _order(name, gmem_tensor)
     tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
-    modes = tuple(order.index(_leaf(name, gmem_tensor, i)) for i in range(len(tiler)))
-    tile = tma_tile(name, dtype, modes, len(order), smem_layout, tiler, num_multicast)
+    divided = [_leaf(name, gmem_tensor, i) for i in range(len(tiler))]
+
+    def tile_of(order: list[int]) -> TmaTile:
+        modes = tuple(order.index(leaf) for leaf in divided)
+        return tma_tile(name, dtype, modes, len(order), smem_layout, tiler, num_multicast)
+
+    # A box comes in the order of the tensor map's modes: it has those of the box as shared memory has them.
+    boxed = [order[mode] for _, mode in tile_of(order).first]
+    order = [*boxed, *(leaf for leaf in order if leaf not in boxed)]
+    tile = tile_of(order)
     shape = [_symbol(leaves[i][0]) for i in order]
     strides = [_symbol(leaves[i][1]) for i in order[1:]]
     element = _NAMES.get(dtype.__name__, "uint8")
