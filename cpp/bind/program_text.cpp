@@ -4,6 +4,7 @@
 #include "program.hpp"
 #include "program/emit/emit.hpp"
 #include "program/needs.hpp"
+#include "program/written.hpp"
 
 namespace tilewright::bind {
 
@@ -73,6 +74,21 @@ void bind_program_text(py::module_& m) {
       py::arg("program"), py::arg("function"),
       "(least architecture, as 80 of sm_80, instruction, file, line) of what of a kernel needs the most; 0: nothing "
       "does.");
+  m.def(
+      "written_parameters",
+      [](const Program& program, std::size_t index) {
+        const program::Function& function = program.functions.at(index);
+        std::map<std::string, std::pair<std::string, int>> found;
+        for (const program::Written& one : program::written_parameters(program, function)) {
+          const program::ValueId id = program.blocks[function.body].parameters.at(one.parameter);
+          if (program.type(id).is_number()) continue;  // an address, or what is added to one
+          const program::Place& place = program.places[one.place];
+          found.emplace(function.parameters.at(one.parameter), std::pair(place.file, place.line));
+        }
+        return found;
+      },
+      py::arg("program"), py::arg("function"),
+      "{name: (file, line)} of the pointers and tensor maps of a function that memory is written through, and where first.");
   m.def("parameter_places", parameter_places, py::arg("program"), py::arg("function"),
         "(where each parameter of a kernel begins, the bytes of all) in the memory that a launch is given.");
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tilewright._core import program
 from tilewright.lang.arguments import Number, TensorForm
 from tilewright.lang.calls.compiled import Compiled
 from tilewright.numeric import Boolean
@@ -28,12 +30,14 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Custo
     torch.compile (a fake kernel does nothing) and captured into CUDA graphs. Arguments: tensors, and numbers of the
     parameters' types.
 
-    Whether the kernels write other tensors is not looked at, and torch.compile would be wrong about one that `mutates`
-    lacks: torch.library.opcheck(op, arguments) finds it.
+    torch.compile would be wrong about a tensor that is written and `mutates` lacks, so the kernels' writes are looked
+    for. What inline PTX writes, or addresses that lie in memory lead to, is not seen: torch.library.opcheck(op,
+    arguments) finds it.
 
     Raises TypeError for a name that is no str, for a function that cute.compile did not give, and for a `mutates` that
     is no list of names; ValueError for a name without a namespace, for names in `mutates` that are no tensors of the
-    function, and for a parameter that is neither a tensor nor a number. Source: torch `torch.library.custom_op`.
+    function, for a tensor that the kernels write and `mutates` lacks, and for a parameter that is neither a tensor nor
+    a number. Source: torch `torch.library.custom_op`.
 
     >>> import torch
     >>> from tilewright import Int32, cute
@@ -73,13 +77,32 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Custo
             f"{', '.join(tensors)}"
         )
     parameters = [_schema(key, form, key in mutates) for key, form in forms.items()]
+    _require_named(compiled, tensors, mutates)
 
     def run(*args: Any, **kwargs: Any) -> None:
-        compiled(*args, **kwargs)
+        # torch has told autograd of the operation before it calls this.
+        compiled(*map(_detached, args), **{key: _detached(value) for key, value in kwargs.items()})
 
     made = torch.library.custom_op(name, run, mutates_args=tuple(mutates), schema=f"({', '.join(parameters)}) -> ()")
     made.register_fake(lambda *args, **kwargs: None)
     return made
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _require_named(compiled: Compiled, tensors: list[str], mutates: Sequence[str]) -> None:
+    """ValueError where the kernels write a tensor that is not in `mutates`."""
+    written = program.written_parameters(compiled.traced.program, compiled.traced.host)
+    lacking = [key for key in tensors if key in written and key not in mutates]
+    if lacking:
+        places = [(key, *written[key]) for key in lacking]
+        shown = ", ".join(f"{key} ({Path(file).name}:{line})" for key, file, line in places)
+        raise ValueError(
+            f"{FUNCTION}: the kernels write {shown}, but mutates is {[*mutates]}, and torch.compile would take what "
+            f"was there before; pass mutates={[*mutates, *lacking]}"
+        )
 
 
 def _schema(name: str, form: Any, is_mutated: bool) -> str:
