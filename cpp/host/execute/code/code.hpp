@@ -21,6 +21,9 @@ inline constexpr Mask kAllLanes = ~Mask{0};
 using Slot = uint32_t;  // a byte offset into the registers of a warp
 inline constexpr Slot kNoSlot = ~Slot{0};
 
+namespace ptx {
+struct Assembly;
+}
 struct Warp;
 struct Instruction;
 using Handler = void (*)(Warp& warp, const Instruction& instruction);
@@ -126,6 +129,7 @@ struct Operands {  // of operations that take any number, or integers
   std::vector<program::Type> types;
   std::vector<int64_t> ints;
   std::string text;
+  std::shared_ptr<const ptx::Assembly> assembly;  // of inline PTX
 };
 
 struct Special {

@@ -1,5 +1,5 @@
 // Translation: control, and what threads do together.
-#include "host/execute/lanes/inline_asm.hpp"
+#include "host/execute/ptx/run.hpp"
 #include "program/fold.hpp"
 #include "translator.hpp"
 
@@ -253,7 +253,8 @@ void Translator::compute_sync(const Operation& operation) {
           static_cast<uint32_t>(operation.ints.at(0));
       return;
     case Opcode::kSetMaxRegister:  // threads have all that they need
-      out_.add(nothing_handler(), kNone, {}, 1, set_max_register_handler());
+      out_.add(nothing_handler(), kNone, {}, 1, set_max_register_handler()).side =
+          static_cast<uint32_t>(operation.ints.at(0));
       return;
     default:  // griddepcontrol: launches follow each other
       return;
@@ -277,27 +278,40 @@ void Translator::compute_other(const Operation& operation) {
     case Opcode::kTrap:
       out_.add(trap_handler(), kNone);
       return;
-    case Opcode::kInlineAsm: {
-      Operands all = all_operands(operation);
-      for (const ValueId id : operation.results) {
-        all.slots.push_back(result(id).reg);
-        all.types.push_back(program_.type(id));
-      }
-      const bool are_words = std::all_of(all.types.begin(), all.types.end(), [](const Type& type) {
-        return type.is_number() && type.lanes == 1 && bytes_of(type) == 4;
-      });
-      const bool fits = are_words && operation.results.size() == 1;
-      const Handler handler = fits ? inline_asm_handler(operation.text, operation.operands.size()) : nullptr;
-      if (handler == nullptr) {
-        refuse(operation, concat("it knows no `", operation.text.substr(0, operation.text.find('\n')),
-                                 "`; run the function on a GPU, or write it with cute.arch and cute.math"));
-      }
-      out_.add_operands(handler, kNone, {}, 1, std::move(all));
-      return out_.set_flow(Flow::kAssembly);
-    }
+    case Opcode::kInlineAsm:
+      return assembly(operation);
     default:
       refuse(operation, "it belongs to the host's function");
   }
+}
+
+// Its operands and, behind them, its results.
+void Translator::assembly(const Operation& operation) {
+  Operands all = all_operands(operation);
+  for (const ValueId id : operation.results) {
+    all.slots.push_back(result(id).reg);
+    all.types.push_back(program_.type(id));
+  }
+  const auto split = operation.text.rfind('\n');
+  std::string unknown;
+  for (const Type& type : all.types) {
+    if (type.is_vector()) unknown = "vectors as its operands";
+  }
+  try {
+    all.assembly = std::make_shared<ptx::Assembly>(
+        ptx::parse(operation.text.substr(0, split), split == std::string::npos ? "" : operation.text.substr(split + 1)));
+    const bool fits = all.assembly->inputs.size() == operation.operands.size() &&
+                      all.assembly->outputs.size() == operation.results.size();
+    if (!fits) unknown = "operands that the constraints do not name";
+  } catch (const ProgramError& error) {
+    unknown = error.what();
+  }
+  if (!unknown.empty()) {
+    refuse(operation, concat("it knows no ", unknown, "; run the function on a GPU, or write it with cute.arch and ",
+                             "cute.math"));
+  }
+  out_.add_operands(assembly_handler(), kNone, {}, static_cast<uint32_t>(operation.results.size()), std::move(all));
+  return out_.set_flow(Flow::kAssembly);
 }
 
 void Translator::operation(const Operation& operation) {

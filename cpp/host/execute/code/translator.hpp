@@ -203,6 +203,7 @@ class Translator {
 
   void compute_other(const Operation& operation);
 
+  void assembly(const Operation& operation);
   void operation(const Operation& operation);
 
   // Integers of 4 bits are kept with their sign.

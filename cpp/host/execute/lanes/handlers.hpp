@@ -77,6 +77,7 @@ Handler set_max_register_handler();
 void look_at_warpgroup(Warp& warp, const Instruction& i);
 // All warps have come to their end: those that left some out are found.
 void find_unfinished_warpgroups(Cta& cta);
+void look_at_registers(Cta& cta);
 
 // warps.cpp
 Handler shuffle_sync_handler();

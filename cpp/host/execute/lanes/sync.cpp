@@ -56,7 +56,7 @@ void arrive(Warp& warp, const Instruction& i, int id, uint32_t threads, bool wai
   barrier.step = std::max(barrier.step, warp.clock);
   // A warp counts as a whole, as its last one does that is not full.
   barrier.arrived += static_cast<uint32_t>(std::popcount(warp.live));
-  if (warp.shadow != nullptr) warp.shadow->arrive(warp, id);
+  if (warp.shadow != nullptr) warp.shadow->arrive(warp, i, id);
   if (waits) {
     barrier.waiting.push_back(warp.index);
     warp.state = State::kAtBarrier;

@@ -32,6 +32,8 @@ uint32_t line_of(const Warp& warp, const Instruction& i) { return warp.code->pro
 void set_max_register(Warp& warp, const Instruction& i) {
   look_at_lanes(warp, i, "setmaxregister");
   look_at_warpgroup(warp, i);
+  warp.asked_registers = i.side;
+  warp.asked_at = &i;
 }
 
 }  // namespace
@@ -73,6 +75,27 @@ void find_unfinished_warpgroups(Cta& cta) {
     });
     if (finding != nullptr) finding->other = cta.thread_of(warp, 0);
   }
+}
+
+// A block has the registers that its threads begin with: who asks for more waits until others have given up as many.
+void look_at_registers(Cta& cta) {
+  constexpr uint32_t kFile = 65536, kStep = 8, kMost = 255;
+  const auto threads = static_cast<uint32_t>(cta.warps.size()) * kLanes;
+  const auto blocks = static_cast<uint32_t>(std::max<int64_t>(1, cta.warps[0].code->function->min_blocks));
+  const uint32_t begin = kFile / (threads * blocks) / kStep * kStep;
+  if (begin + kStep > kMost) return;  // the compiler may take fewer
+  uint32_t all = 0;
+  const Warp* most = nullptr;
+  for (const Warp& warp : cta.warps) {
+    all += kLanes * (warp.asked_at == nullptr ? begin : warp.asked_registers);
+    if (warp.asked_at != nullptr && (most == nullptr || warp.asked_registers > most->asked_registers)) most = &warp;
+  }
+  if (most == nullptr || all <= begin * threads) return;
+  cta.report(*most, *most->asked_at, FindingKind::kDeadlock, 0, [&] {
+    return concat("threads of the block ask for ", all, " registers in all, and it has ", begin * threads, " (",
+                  threads, " threads of ", begin, "): who asks last waits for ever; let other warps keep fewer by "
+                  "setmaxregister_decrease");
+  });
 }
 
 Handler set_max_register_handler() { return &set_max_register; }

@@ -6,19 +6,12 @@
 #include "handlers.hpp"
 #include "host/execute/shadow/shadow.hpp"
 #include "numbers.hpp"
+#include "warps.hpp"
 
 namespace tilewright::execute {
 
 using program::Scalar;
 
-namespace {
-
-template <class F>
-void each_lane(Mask mask, F&& f) {
-  for (; mask != 0; mask &= mask - 1) f(static_cast<uint32_t>(std::countr_zero(mask)));
-}
-
-// Lanes that are named by the mask of an active lane, and are not there.
 void look_at_mask(Warp& warp, const Instruction& i, const int32_t* masks) {
   if (warp.shadow == nullptr || masks == nullptr) return;
   each_lane(warp.mask, [&](uint32_t l) {
@@ -33,6 +26,50 @@ void look_at_mask(Warp& warp, const Instruction& i, const int32_t* masks) {
   });
 }
 
+void look_at_source(Warp& warp, const Instruction& i, uint32_t lane, uint32_t source) {
+  if (warp.shadow == nullptr || (warp.mask >> source & 1) != 0) return;
+  warp.cta->report(warp, i, FindingKind::kLane, static_cast<int>(lane),
+                   "the value of lane " + std::to_string(source) + " is read, which is not active here");
+}
+
+std::optional<uint32_t> shuffle_source(const std::string& how, uint32_t lane, uint32_t by, uint32_t clamp_mask) {
+  const uint32_t clamp = clamp_mask & 31, segment = clamp_mask >> 8 & 31, amount = by & 31;
+  const uint32_t most = (lane & segment) | (clamp & ~segment), least = lane & segment;
+  if (how == "up") {
+    const auto from = static_cast<int32_t>(lane - amount);
+    return from >= static_cast<int32_t>(most) ? std::optional(static_cast<uint32_t>(from)) : std::nullopt;
+  }
+  const uint32_t from = how == "down" ? lane + amount : how == "bfly" ? lane ^ amount : least | (amount & ~segment);
+  return from <= most ? std::optional(from) : std::nullopt;
+}
+
+void combine(Scalar scalar, const std::string& how, const uint8_t* x, const uint8_t* y, uint8_t* to) {
+  if (program::is_float(scalar)) {
+    const auto a = decode<double>(scalar, x), b = decode<double>(scalar, y);
+    if (how == "add") {
+      // Rounded once: the sum of two numbers of a type fits between a double's bits, or is rounded to odd.
+      if (scalar == Scalar::kFloat32)
+        return encode(scalar, static_cast<double>(static_cast<float>(a) + static_cast<float>(b)), to);
+      if (scalar == Scalar::kFloat64) return encode(scalar, a + b, to);
+      return encode(scalar, fma_to_odd(a, 1.0, b), to);
+    }
+    const double chosen = how == "min" ? std::fmin(a, b) : std::fmax(a, b);
+    return encode(scalar, chosen, to);
+  }
+  const auto a = decode<int64_t>(scalar, x), b = decode<int64_t>(scalar, y);
+  const bool less = program::is_signed(scalar) ? a < b : static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
+  int64_t result = b;  // exch
+  if (how == "add") result = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  if (how == "min") result = less ? a : b;
+  if (how == "max") result = less ? b : a;
+  if (how == "and") result = a & b;
+  if (how == "or") result = a | b;
+  if (how == "xor") result = a ^ b;
+  encode(scalar, result, to);
+}
+
+namespace {
+
 const int32_t* masks_of(const Warp& warp, const Operands& info, std::size_t at) {
   return at < info.slots.size() ? warp.at<int32_t>(info.slots[at]) : nullptr;
 }
@@ -44,36 +81,11 @@ void shuffle_sync(Warp& warp, const Instruction& i) {
   const int32_t* by = warp.at<int32_t>(info.slots[1]);
   look_at_mask(warp, i, masks_of(warp, info, 2));
   const auto clamp_mask = static_cast<uint32_t>(info.ints.empty() ? (info.text == "up" ? 0 : 31) : info.ints[0]);
-  const uint32_t clamp = clamp_mask & 31, segment = clamp_mask >> 8 & 31;
   uint32_t source[kLanes];
   for (uint32_t l = 0; l < kLanes; ++l) {
-    const uint32_t most = (l & segment) | (clamp & ~segment), least = l & segment;
-    const auto amount = static_cast<uint32_t>(by[l]) & 31;
-    uint32_t from = l;
-    bool inside = false;
-    if (info.text == "up") {
-      from = l - amount;
-      inside = static_cast<int32_t>(from) >= static_cast<int32_t>(most);
-    } else if (info.text == "down") {
-      from = l + amount;
-      inside = from <= most;
-    } else if (info.text == "bfly") {
-      from = l ^ amount;
-      inside = from <= most;
-    } else {
-      from = least | (amount & ~segment);
-      inside = from <= most;
-    }
-    source[l] = inside ? from & 31 : l;
+    source[l] = shuffle_source(info.text, l, static_cast<uint32_t>(by[l]), clamp_mask).value_or(l);
   }
-  if (warp.shadow != nullptr) {
-    each_lane(warp.mask, [&](uint32_t l) {
-      if ((warp.mask >> source[l] & 1) == 0) {
-        warp.cta->report(warp, i, FindingKind::kLane, static_cast<int>(l),
-                         "the value of lane " + std::to_string(source[l]) + " is read, which is not active here");
-      }
-    });
-  }
+  each_lane(warp.mask, [&](uint32_t l) { look_at_source(warp, i, l, source[l]); });
   uint8_t* to = warp.at<uint8_t>(i.to);
   const uint8_t* from = warp.at<uint8_t>(info.slots[0]);
   for (uint32_t e = 0; e < elements; ++e) {
@@ -130,32 +142,6 @@ void match(Warp& warp, const Instruction& i) {
     });
     warp.at<uint32_t>(i.to)[l] = info.text == "all" && equal != among ? 0 : equal;
   });
-}
-
-// One step of a reduction or an atomic: patterns of a scalar.
-void combine(Scalar scalar, const std::string& how, const uint8_t* x, const uint8_t* y, uint8_t* to) {
-  if (program::is_float(scalar)) {
-    const auto a = decode<double>(scalar, x), b = decode<double>(scalar, y);
-    if (how == "add") {
-      // Rounded once: the sum of two numbers of a type fits between a double's bits, or is rounded to odd.
-      if (scalar == Scalar::kFloat32)
-        return encode(scalar, static_cast<double>(static_cast<float>(a) + static_cast<float>(b)), to);
-      if (scalar == Scalar::kFloat64) return encode(scalar, a + b, to);
-      return encode(scalar, fma_to_odd(a, 1.0, b), to);
-    }
-    const double chosen = how == "min" ? std::fmin(a, b) : std::fmax(a, b);
-    return encode(scalar, chosen, to);
-  }
-  const auto a = decode<int64_t>(scalar, x), b = decode<int64_t>(scalar, y);
-  const bool less = program::is_signed(scalar) ? a < b : static_cast<uint64_t>(a) < static_cast<uint64_t>(b);
-  int64_t result = b;  // exch
-  if (how == "add") result = static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  if (how == "min") result = less ? a : b;
-  if (how == "max") result = less ? b : a;
-  if (how == "and") result = a & b;
-  if (how == "or") result = a | b;
-  if (how == "xor") result = a ^ b;
-  encode(scalar, result, to);
 }
 
 void redux(Warp& warp, const Instruction& i) {
