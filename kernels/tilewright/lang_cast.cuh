@@ -11,11 +11,19 @@ struct Int4;  // as which an Int8 is asked for that has 4 bits
 template <class To>
 struct ToInteger;
 
-template <class To, int64 kLeast, int64 kMost>
+template <>
+struct ToInteger<int> {
+  __device__ static int of(float x) { return __float2int_rz(x); }
+  __device__ static int of(double x) { return x != x ? 0 : __double2int_rz(x); }
+};
+
+// By way of int, which has the bounds already: no branch.
+template <class To, int kLeast, int kMost>
 struct ToNarrow {
   template <class From>
   __device__ static To of(From x) {
-    return static_cast<To>(x != x ? 0 : x <= kLeast ? kLeast : x >= kMost ? kMost : static_cast<int>(x));
+    const int whole = ToInteger<int>::of(x);
+    return static_cast<To>(whole < kLeast ? kLeast : whole > kMost ? kMost : whole);
   }
 };
 
@@ -29,11 +37,6 @@ template <>
 struct ToInteger<uint8> : ToNarrow<uint8, 0, 255> {};
 template <>
 struct ToInteger<uint16> : ToNarrow<uint16, 0, 65535> {};
-template <>
-struct ToInteger<int> {
-  __device__ static int of(float x) { return __float2int_rz(x); }
-  __device__ static int of(double x) { return x != x ? 0 : __double2int_rz(x); }
-};
 template <>
 struct ToInteger<uint32> {
   __device__ static uint32 of(float x) { return __float2uint_rz(x); }

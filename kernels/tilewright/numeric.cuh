@@ -67,11 +67,20 @@ __device__ inline float to_float(Half x) {
 // The upper half of an fp16 number.
 __device__ inline float to_float(Float8E5M2 x) { return to_float(Half{static_cast<unsigned short>(x.bits << 8)}); }
 
-// As an fp16 number, whose exponent counts from 15 instead of 7, it is 2^8 times smaller.
-__device__ inline float to_float(Float8E4M3 x) {
-  const unsigned magnitude = x.bits & 0x7f, sign = (x.bits & 0x80) << 8;
-  const float scaled = to_float(Half{static_cast<unsigned short>(sign | magnitude << 7)}) * 256;
-  return magnitude == 0x7f ? __builtin_bit_cast(float, 0x7fffffff) : scaled;
+// Without an instruction: as an fp16 number, whose exponent counts from 15 instead of 7, it is 2^8 times smaller.
+template <bool kHasInstruction = kArch >= 890>
+__device__ float to_float(Float8E4M3 x) {
+  const unsigned magnitude = x.bits & 0x7f;
+  float result;
+  if constexpr (kHasInstruction) {
+    unsigned both;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(both) : "h"(static_cast<unsigned short>(x.bits)));
+    result = to_float(Half{static_cast<unsigned short>(both)});
+  } else {
+    const unsigned sign = (x.bits & 0x80) << 8;
+    result = to_float(Half{static_cast<unsigned short>(sign | magnitude << 7)}) * 256;
+  }
+  return magnitude == 0x7f ? __builtin_bit_cast(float, 0x7fffffff) : result;
 }
 
 // ---- from float ----

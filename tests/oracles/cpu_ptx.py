@@ -224,6 +224,17 @@ static void cvt_rn_f16x2_f32(unsigned& to, float hi, float lo) {
   cvt_rn_f16_f32(low, lo);
   to = static_cast<unsigned>(high) << 16 | low;
 }
+// By the definition of the type: (-1)^s 2^(e-7) 1.m, or 2^-6 0.m; all ones are NaN.
+static unsigned short half_of_e4m3(unsigned x) {
+  const unsigned e = x >> 3 & 15, m = x & 7;
+  const double size = e == 0 ? __builtin_ldexp(m, -9) : __builtin_ldexp(8 + m, static_cast<int>(e) - 10);
+  unsigned short bits = __builtin_bit_cast(unsigned short, static_cast<_Float16>(size));
+  if (e == 15 && m == 7) bits = 0x7fff;
+  return static_cast<unsigned short>(bits | (x & 128) << 8);
+}
+static void cvt_rn_f16x2_e4m3x2(unsigned& to, unsigned short from) {
+  to = static_cast<unsigned>(half_of_e4m3(from >> 8)) << 16 | half_of_e4m3(from & 255);
+}
 static unsigned short bfloat(float x) {
   const unsigned bits = __builtin_bit_cast(unsigned, x);
   return static_cast<unsigned short>(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
