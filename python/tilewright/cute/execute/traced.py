@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.cute.atoms.copy_ops import CopyG2SOp, MatrixOp
 from tilewright.cute.atoms.mma_ops import Field
-from tilewright.cute.atoms.modifiers import LoadCacheMode
+from tilewright.cute.atoms.modifiers import LoadCacheMode, MemoryOrder
 from tilewright.cute.execute.copy_calls import name_of
 from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
@@ -74,6 +74,13 @@ def copy_by_atom(
     chosen = None if pred is None else _predicate(function, pred, (sizes[0] // values, *sizes[1:]))
     for name, tensor in (("src", src), ("dst", dst)):
         _require_space(function, atom, name, tensor)
+    order = getattr(atom.op, "memory_order", MemoryOrder.WEAK)
+    if order is not MemoryOrder.WEAK:
+        raise ValueError(
+            f"{function}: {atom.op} has the memory order {order.value}, but copies in kernels are weak; order other "
+            'threads\' accesses by atomics, as cute.arch.atomic_add(ptr, 0, sem="acquire", scope="gpu") and '
+            'cute.arch.atomic_exch(ptr, value, sem="release", scope="gpu"), or by a fence'
+        )
     if atom.num_bits_per_copy is None and chosen is None:
         copy_widest(function, src, dst)
         return
