@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import re
 from html.parser import HTMLParser
 
@@ -344,3 +345,52 @@ def test_a_warp_that_is_not_there_is_refused(block, warp):
     message = rf"^of_warp: there is no warp {warp} of block {block}; the launches have 3 blocks of 2 warps$"
     with pytest.raises(ValueError, match=message):
         found.of_warp(block, warp)
+
+
+@cute.kernel
+def to_each_cta_kernel(y: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    shared = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(4))
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if i < 4:
+        cute.make_tensor(cute.arch.mapa(shared.iterator, i), cute.make_layout(4))[rank] = 1.0  # to each CTA
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if i < 4:
+        y[rank * 4 + i] = shared[i]
+
+
+@cute.jit
+def to_each_cta(y: cute.Tensor):
+    to_each_cta_kernel(y).launch(grid=[4, 1, 1], block=[32, 1, 1], cluster=[4, 1, 1])
+
+
+def test_the_shared_memory_of_each_cta_has_its_own_banks():
+    lines, first = inspect.getsourcelines(to_each_cta_kernel.function)
+    line = first + next(i for i, text in enumerate(lines) if "# to each CTA" in text)
+    found = cute.profile(to_each_cta, np.zeros(16, np.float32)).line(line)
+    assert found.ways == 1
+    assert "4 of 32 lanes" in found.hint  # and no bank conflict
+
+
+@cute.kernel
+def chosen_kernel(x: cute.Tensor, y: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    a = x[i]
+    b = a * 2
+    y[i] = a if i % 2 == 0 else b
+    if i % 2 == 0:
+        y[i] = x[i + 1]
+
+
+@cute.jit
+def chosen(x: cute.Tensor, y: cute.Tensor):
+    chosen_kernel(x, y).launch(block=[32, 1, 1])
+
+
+def test_a_choice_of_two_numbers_is_no_branch():
+    profile = cute.profile(chosen, np.zeros(33, np.float32), np.zeros(32, np.float32))
+    first = chosen_kernel.function.__code__.co_firstlineno
+    assert [profile.line(first + n).divergent for n in (5, 6)] == [0, 1]

@@ -91,6 +91,21 @@ std::string_view text_of(RequestKind kind) {
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
+namespace {
+
+// Whether a branch does nothing but choose among values that are there: a selection, not a branch.
+bool chooses(const program::Program& program, const Operation& operation) {
+  return operation.code == Opcode::kIf &&
+         std::all_of(operation.blocks.begin(), operation.blocks.end(), [&](program::BlockId block) {
+           const auto& inside = program.blocks[block].operations;
+           return std::all_of(inside.begin(), inside.end(), [&](program::OpId id) {
+             return program.operations[id].code == Opcode::kConstant;
+           });
+         });
+}
+
+}  // namespace
+
 Profile::Profile(const Code& code, std::optional<WarpOfGrid> only)
     : code_(&code), only_(only), facts_(code.instructions.size()) {
   std::vector<bool> seen(code.program->operations.size());
@@ -99,7 +114,9 @@ Profile::Profile(const Code& code, std::optional<WarpOfGrid> only)
     if (instruction.run == end_handler()) continue;
     const Operation& operation = code.program->operations[instruction.operation];
     Facts& facts = facts_[i];
-    facts.is_branch = instruction.flow == Flow::kBranch && program::facts(operation.code).family == Family::kControl;
+    facts.is_branch = instruction.flow == Flow::kBranch &&
+                      program::facts(operation.code).family == Family::kControl &&
+                      !chooses(*code.program, operation);
     facts.is_memory = instruction.flow == Flow::kMemory || instruction.flow == Flow::kAtomic;
     facts.is_first = !seen[instruction.operation];
     seen[instruction.operation] = true;
@@ -316,7 +333,10 @@ void Profile::count_access(const Warp& warp, const Instruction& instruction, con
     return lanes & mask;
   };
   int64_t places[kLanes];
-  for (uint32_t l = 0; l < kLanes; ++l) places[l] = static_cast<int64_t>(addresses[l] & ~kWindowMask);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const bool is_remote = access.space != Space::kGlobal && space_of(access, addresses[l]) == Space::kShared;
+    places[l] = static_cast<int64_t>(addresses[l] & ~(kWindowMask | (is_remote ? kRemoteMask : 0)));
+  }
   for (const Space space : {Space::kGlobal, Space::kShared}) {
     const Mask lanes = access.space == Space::kGeneric ? lanes_in(space) : access.space == space ? mask : 0;
     if (lanes == 0) continue;
@@ -329,7 +349,18 @@ void Profile::count_access(const Warp& warp, const Instruction& instruction, con
       before.op = analysis::Op::load;
       count_request(warp, row(instruction, &access, space, RequestKind::kLoad, width), before, places, lanes);
     }
-    count_request(warp, row(instruction, &access, space, kind, width), request, places, lanes);
+    // Each CTA's shared memory is asked by itself.
+    for (Mask left = lanes; left != 0;) {
+      const uint64_t whose = addresses[std::countr_zero(left)] & kRemoteMask;
+      Mask among = left;
+      for (uint32_t l = 0; space == Space::kShared && l < kLanes; ++l) {
+        if ((addresses[l] & kRemoteMask) != whose) among &= ~(Mask{1} << l);
+      }
+      Row& to = row(instruction, &access, space, kind, width);
+      count_request(warp, to, request, places, among);
+      if (left != lanes) --to.executed;  // it is one instruction
+      left &= ~among;
+    }
   }
 }
 
