@@ -45,3 +45,38 @@ def test_masks_of_too_many():
         masks_kernel(np.zeros((8, 2), np.int32), cute.make_layout((4, 8, 1))).launch(
             grid=(4, 2, 1), block=1, cluster=(4, 2, 1)
         )
+
+
+@cute.kernel
+def visiting_kernel(y: cute.Tensor, before: cutlass.Constexpr):
+    """Each of two CTAs writes into the other one's shared memory."""
+    i, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    shared = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Int32, cute.make_layout(32))
+    if cutlass.const_expr(before == "cluster"):
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+    if cutlass.const_expr(before == "threads"):
+        cute.arch.sync_threads()
+    cute.make_tensor(cute.arch.mapa(shared.iterator, rank ^ 1), cute.make_layout(32))[i] = rank
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    y[rank * 32 + i] = shared[i]
+
+
+@cute.jit
+def visiting(y: cute.Tensor, before: cutlass.Constexpr):
+    visiting_kernel(y, before).launch(grid=[2, 1, 1], block=[32, 1, 1], cluster=[2, 1, 1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_other_ctas_of_a_cluster_may_not_have_begun(seed):
+    y = np.zeros(64, np.int32)
+    with cute.on_cpu(seed=seed):
+        visiting(y, "cluster")
+        assert y.tolist() == [1] * 32 + [0] * 32
+        for before in ("", "threads"):
+            with pytest.raises(
+                cute.KernelError, match=r"may not have begun by then.* cluster_arrive\(\) and cluster_wait"
+            ):
+                visiting(y, before)

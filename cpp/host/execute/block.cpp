@@ -111,6 +111,8 @@ void Block::begin(uint64_t linear) {
     warp.pending.clear();
     warp.arrivals.clear();
     warp.copies = warp.in_group = 0;
+    warp.asked_registers = 0;
+    warp.asked_at = nullptr;
     warp.multiplying.clear();
     warp.committed_wgmma = 0;
     warp.phases.clear();
@@ -163,6 +165,7 @@ Block::Progress Block::end() {
   if (!cta_.is_stopped && !cta_.has_ended) {
     finish_bulk_copies(cta_);
     if (cta_.shadow != nullptr) find_unfinished_warpgroups(cta_);
+    if (cta_.shadow != nullptr) look_at_registers(cta_);
   }
   cta_.has_ended = true;
   return Progress::kOver;

@@ -112,7 +112,11 @@ bool Cluster::find_deadlock() {
 // What a warp waits for, and what lacks.
 std::string Cluster::text_of(const Warp& warp) const {
   const Cta& cta = *warp.cta;
-  if (warp.state == State::kAtBarrier) return concat("barrier ", warp.barrier);
+  if (warp.state == State::kAtBarrier) {
+    const Barrier& barrier = cta.barriers[warp.barrier];
+    return concat("barrier ", warp.barrier, ", to which ", barrier.arrived, " of ",
+                  counted(static_cast<int64_t>(barrier.expected), "thread"), " have come");
+  }
   if (warp.state == State::kAtClusterBarrier) {
     std::size_t arrived = 0, all = 0;
     for (const Cta* each : state_.ctas) {

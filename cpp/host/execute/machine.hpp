@@ -130,6 +130,8 @@ struct Warp {
   std::deque<PendingCopy> pending;
   uint64_t copies = 0;  // of cp.async so far
   std::deque<PendingArrival> arrivals;
+  uint32_t asked_registers = 0;            // of a thread, by setmaxregister
+  const Instruction* asked_at = nullptr;
   uint64_t in_group = 0;            // instructions of its warpgroup that it has executed
   uint32_t committed[kLanes] = {};  // groups of cp.async
   std::vector<PendingWgmma> multiplying;

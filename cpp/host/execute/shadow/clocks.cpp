@@ -45,6 +45,11 @@ void join(Bounds& to, const Bounds& from) {
   }
 }
 
+void join(Proxied& to, const Proxied& from) {
+  join(to.shared, from.shared);
+  join(to.global, from.global);
+}
+
 void join(Told& to, const Told& from) {
   join(to.known, from.known);
   join(to.would_be_known, from.would_be_known);
@@ -105,6 +110,7 @@ void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
   for (WarpClock& clock : cta.warps) clock.all = 2;
   cta.landings.clear();
   for (CtaClocks::Joined& joined : cta.barriers) joined = {};
+  for (std::vector<Record>& arrivals : cta.last_uses) arrivals.clear();
 }
 
 bool Clocks::is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) const {
@@ -139,6 +145,17 @@ bool Clocks::lacks_a_fence(const CtaClocks& cta, const Warp& warp, uint32_t lane
   if (clock.would_be_known.has(event, record)) return true;
   const auto own = clock.lanes.find(lane);
   return own != clock.lanes.end() && own->second.would_be_known.has(event, record);
+}
+
+bool Clocks::knows_of(const CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t other) {
+  const auto has = [&](const Bounds& bounds) {
+    return bounds.warps.count(other) != 0 || std::any_of(bounds.lanes.begin(), bounds.lanes.end(),
+                                                         [&](const auto& each) { return each.first.first == other; });
+  };
+  const WarpClock& clock = cta.warps[warp.index];
+  if (has(clock.others) || has(clock.would_be_known) || has(clock.inits)) return true;
+  const auto own = clock.lanes.find(lane);
+  return own != clock.lanes.end() && (has(own->second.known) || has(own->second.heard) || has(own->second.heard_inside));
 }
 
 bool Clocks::is_heard(const CtaClocks& cta, Record record) const {
@@ -219,11 +236,12 @@ Bounds Clocks::bounds_of(const CtaClocks& cta, const Warp& warp, uint32_t lane) 
   return bounds;
 }
 
-void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier) {
+void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier, Record mine) {
   last_ = nullptr;
   join_lanes(cta, warp);
   const WarpClock& clock = cta.warps[warp.index];
   CtaClocks::Joined& joined = cta.barriers[barrier];
+  joined.arrivals.push_back(mine);
   raise(joined.known, clock.known);
   join(joined.others, clock.others);
   join(joined.proxied, clock.proxied);
@@ -244,7 +262,10 @@ void Clocks::leave(CtaClocks& cta, const Warp& warp, int barrier) const {
   join(clock.inits, joined.inits);
 }
 
-void Clocks::reset(CtaClocks& cta, int barrier) { cta.barriers[barrier] = {}; }
+void Clocks::reset(CtaClocks& cta, int barrier) {
+  cta.last_uses[barrier] = std::move(cta.barriers[barrier].arrivals);
+  cta.barriers[barrier] = {};
+}
 
 void Clocks::fence(CtaClocks& cta, const Warp& warp, bool for_all) {
   last_ = nullptr;
@@ -276,12 +297,19 @@ Bounds Clocks::bounds_of_lanes(const CtaClocks& cta, const Warp& warp, Mask lane
   return all;
 }
 
-void Clocks::fence_proxy(CtaClocks& cta, const Warp& warp) const {
-  join(cta.warps[warp.index].proxied, bounds_of_lanes(cta, warp, warp.mask));
+void Clocks::fence_proxy(CtaClocks& cta, const Warp& warp, bool of_shared, bool of_global) const {
+  const Bounds all = bounds_of_lanes(cta, warp, warp.mask);
+  Proxied& proxied = cta.warps[warp.index].proxied;
+  if (of_shared) join(proxied.shared, all);
+  if (of_global) join(proxied.global, all);
 }
 
+// It is about what the same thread has initialised.
 void Clocks::fence_inits(CtaClocks& cta, const Warp& warp) const {
-  join(cta.warps[warp.index].inits, bounds_of_lanes(cta, warp, warp.mask));
+  Bounds own;
+  std::array<uint32_t, kLanes>& lanes = own.lanes[{warp.cta->linear, warp.index}];
+  for (Mask left = warp.mask; left != 0; left &= left - 1) lanes[static_cast<std::size_t>(std::countr_zero(left))] = count();
+  join(cta.warps[warp.index].inits, own);
 }
 
 void Clocks::fence_maps(CtaClocks& cta, const Warp& warp) const {

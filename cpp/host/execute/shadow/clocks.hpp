@@ -52,11 +52,21 @@ struct Bounds {
 };
 void join(Bounds& to, const Bounds& from);
 
+// What fences made visible to the asynchronous proxy: of shared memory, and of global.
+struct Proxied {
+  Bounds shared, global;
+
+  bool has(const Event& event, Record record, bool is_shared) const {
+    return (is_shared ? shared : global).has(event, record);
+  }
+};
+void join(Proxied& to, const Proxied& from);
+
 // What a barrier tells those who wait for it.
 struct Told {
   Bounds known;
   Bounds would_be_known;
-  Bounds proxied;  // what a fence made visible to the asynchronous proxy
+  Proxied proxied;
   Bounds mapped;   // what a fence released for the proxy of tensor maps
   Bounds inits;    // what a fence of mbarriers' initialisation made known to the cluster
 };
@@ -81,7 +91,8 @@ struct WarpClock {
   std::vector<Partial> partial;         // since all lanes were in order
   Bounds others;                        // of other CTAs, and of single lanes of this one
   Bounds would_be_known;                // if there were fences everywhere
-  Bounds proxied, mapped, inits;        // as Told has them
+  Proxied proxied;                      // as Told has them
+  Bounds mapped, inits;
   std::map<uint64_t, Bounds> acquired;  // of tensor maps by their addresses: what was released when they were acquired
   std::map<uint32_t, LaneClock> lanes;  // that passed fences, or heard something by atomics
 };
@@ -91,9 +102,12 @@ struct CtaClocks {
   std::vector<WarpClock> warps;
   struct Joined {
     std::vector<uint32_t> known;
-    Bounds others, would_be_known, proxied, mapped, inits;
+    Bounds others, would_be_known, mapped, inits;
+    Proxied proxied;
+    std::vector<Record> arrivals;  // one of each warp
   };
   Joined barriers[kBarriers];
+  std::vector<Record> last_uses[kBarriers];  // the arrivals of the last use that is complete
   std::vector<uint32_t> landings;  // of each agent that brings bytes the last event
 };
 
@@ -126,17 +140,19 @@ class Clocks {
   bool is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) const;
   // Whether a fence is all that lacks.
   bool lacks_a_fence(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;
+  // Whether a lane knows of anything that another CTA did.
+  static bool knows_of(const CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t other);
   // Whether a thread of the CTA heard of it by an atomic.
   bool is_heard(const CtaClocks& cta, Record record) const;
 
   void sync_lanes(CtaClocks& cta, const Warp& warp, Mask among);
-  void arrive(CtaClocks& cta, const Warp& warp, int barrier);
+  void arrive(CtaClocks& cta, const Warp& warp, int barrier, Record mine);
   void leave(CtaClocks& cta, const Warp& warp, int barrier) const;
   static void reset(CtaClocks& cta, int barrier);
   // A fence of the active lanes for all CTAs, or for the warp's own.
   void fence(CtaClocks& cta, const Warp& warp, bool for_all);
   // A fence of the active lanes between the generic proxy and the asynchronous one, or of mbarriers they initialised.
-  void fence_proxy(CtaClocks& cta, const Warp& warp) const;
+  void fence_proxy(CtaClocks& cta, const Warp& warp, bool of_shared, bool of_global) const;
   void fence_inits(CtaClocks& cta, const Warp& warp) const;
   void fence_maps(CtaClocks& cta, const Warp& warp) const;
   // Tells what the lanes of a mask know and did; they hear what was told.

@@ -171,13 +171,15 @@ void Shadow::flow(Warp& warp, const Instruction& i) {
       all.lanes = (all.lanes & warp.mask) != 0 ? kAllLanes : 0;
       return set(warp, i.to, i.bytes_to, 0, all);
     }
-    case Flow::kAssembly: {  // the result is the last one
+    case Flow::kAssembly: {  // the results are the last ones
       const Operands& info = warp.code->operands[i.side];
+      const std::size_t given = info.slots.size() - i.count;
       Cause all;
-      for (std::size_t o = 0; o + 1 < info.slots.size(); ++o) {
-        all.add(cause(warp, info.slots[o], bytes_of(info.types[o]), 0));
+      for (std::size_t o = 0; o < given; ++o) all.add(cause(warp, info.slots[o], bytes_of(info.types[o]), 0));
+      for (std::size_t o = given; o < info.slots.size(); ++o) {
+        set(warp, info.slots[o], bytes_of(info.types[o]), 0, all);
       }
-      return set(warp, info.slots.back(), bytes_of(info.types.back()), 0, all);
+      return;
     }
     case Flow::kBranch:
       use(warp, i, i.a, i.bytes_a, "decides a branch");

@@ -58,7 +58,7 @@ bool Shadow::look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barri
     const Record init = of->memory->mbarriers[copy.barrier].init;
     const WarpClock& clock = warp.cta->memory->clocks.warps[warp.index];
     const Event& event = clocks_[init];
-    if (event_of(init) > 1 && !clock.inits.has(event, init) && !clock.proxied.has(event, init)) {
+    if (event_of(init) > 1 && !clock.inits.has(event, init) && !clock.proxied.shared.has(event, init)) {
       Finding* finding = warp.cta->count(warp, i, FindingKind::kMissingFence, static_cast<int>(copy.lane), event.place);
       if (finding != nullptr) {
         finding->message =
@@ -158,7 +158,8 @@ bool Shadow::read_by_proxy(const Warp& warp, const Instruction& instruction, con
 
 // f(record of a write or read) of all that the copy touches in shared memory, or without it in global memory.
 template <class F>
-void Shadow::each_cell(const BulkCopy& copy, Cells* shared, F&& f) {
+void Shadow::each_cell(const BulkCopy& copy, CtaMemory* of, F&& f) {
+  Cells* const shared = of != nullptr ? of->shared.get() : nullptr;
   for (const BulkPiece& piece : copy.pieces) {
     if (shared == nullptr && (piece.global == 0 || launch_.memory.empty())) continue;
     const Segment* segment = shared == nullptr ? &segment_of(piece.global) : nullptr;
@@ -169,6 +170,7 @@ void Shadow::each_cell(const BulkCopy& copy, Cells* shared, F&& f) {
       f(cells.write[g]);
       f(cells.read[g]);
       f(cells.other_read[g]);
+      if (of != nullptr) of->more->each(g, f);
     }
   }
 }
@@ -194,7 +196,7 @@ void Shadow::land_load(const BulkCopy& copy, Cta& to) {
   const auto land = [&](Record& record) {
     if (record == before) record = after;
   };
-  each_cell(copy, memory.shared.get(), land);
+  each_cell(copy, &memory, land);
   each_cell(copy, nullptr, land);
   tell_of_landing(memory.mbarriers[copy.barrier], to.linear, agent, event);
   memory.visits.push_back({after, copy.instruction, copy.warp});
@@ -209,7 +211,7 @@ void Shadow::land_store(const BulkCopy& copy, const Instruction& wait, bool is_r
   const Record before = record_of(is_read ? copy.event : copy.added, copy.lane) | kUnderWay;
   const Record after = record_of(event, copy.lane);
   (void)wait;
-  each_cell(copy, is_read ? warp.cta->memory->shared.get() : nullptr, [&](Record& record) {
+  each_cell(copy, is_read ? warp.cta->memory.get() : nullptr, [&](Record& record) {
     if (record == before) record = after;
   });
 }
@@ -232,6 +234,16 @@ const Cta* Shadow::remote(const Warp& warp, const Instruction& instruction, uint
   if (there->has_ended) {
     find_early_exit(warp, instruction, *there, lane);
     return nullptr;
+  }
+  // All warps of the cluster pass its barrier for the first time after all have begun.
+  const bool have_begun = warp.cta->cluster->generation != 0;
+  if (!have_begun && !Clocks::knows_of(warp.cta->memory->clocks, warp, lane, there->linear)) {
+    Finding* finding = warp.cta->report(warp, instruction, FindingKind::kRace, static_cast<int>(lane), [&] {
+      return concat("CTA (", there->index[0], ",", there->index[1], ",", there->index[2],
+                    ") may not have begun by then, and its shared memory is not there before: all CTAs of the cluster "
+                    "call cluster_arrive() and cluster_wait() first");
+    });
+    if (finding != nullptr) finding->other = there->thread_of(there->linear, 0, 0);
   }
   note_visit(warp, instruction, *there, lane);
   return there;

@@ -17,7 +17,9 @@ struct Row {
   uint32_t lane[kLanes];
   Record mine;  // of lane 0
   Mask mask;
-  Record safe;   // below are records of this CTA, and in order with what the warp does
+  uint32_t warp;
+  MoreReads* more;  // of shared memory
+  Record safe;      // below are records of this CTA, and in order with what the warp does
   Record least;  // 1 where what is read has to be written before
 };
 
@@ -49,6 +51,9 @@ Mask read_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_rea
     for (uint32_t l = 0; l < kLanes; ++l) differ |= (read[row.granule[l]] ^ first) | (other[row.granule[l]] ^ second);
     if (differ < kLanes && of_read.is_of_another(first) && of_other.is_of_another(second) &&
         !of_other.is_of_one_other(first, second)) {
+      for (uint32_t l = 0; row.more != nullptr && l < kLanes; ++l) {
+        row.more->add(row.granule[l], row.warp, row.mine | row.lane[l]);
+      }
       return row.mask;
     }
   }
@@ -68,6 +73,8 @@ Mask read_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_rea
     } else if (other[g] < row.safe || of_other.is_in_order(other[g], l) ||
                of_other.is_of_one_other(read[g], other[g])) {
       other[g] = mine;
+    } else if (row.more != nullptr) {
+      row.more->add(g, row.warp, mine);
     }
   }
   return done;
@@ -83,13 +90,19 @@ Mask write_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_re
     newest = std::max({newest, write[g], read[g], other[g]});
   }
   Mask done = row.mask;
+  const bool has_more = row.more != nullptr && row.more->has_any;
   if (newest >= row.safe) {
     for (Mask left = row.mask; left != 0; left &= left - 1) {
       const auto l = static_cast<uint32_t>(std::countr_zero(left));
       const uint32_t g = row.granule[l];
-      const bool is_right = (write[g] < row.safe || of_write.is_in_order(write[g], l)) &&
+      bool is_right = (write[g] < row.safe || of_write.is_in_order(write[g], l)) &&
                             (read[g] < row.safe || of_read.is_in_order(read[g], l)) &&
                             (other[g] < row.safe || of_other.is_in_order(other[g], l));
+      if (has_more) {
+        row.more->each(g, [&](Record record) {
+          is_right = is_right && (record < row.safe || of_other.is_in_order(record, l));
+        });
+      }
       if (!is_right) done &= ~(Mask{1} << l);
     }
     for (Mask bad = row.mask & ~done; bad != 0; bad &= bad - 1) {
@@ -110,6 +123,7 @@ Mask write_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_re
   each([&](uint32_t l, uint32_t g) {
     write[g] = row.mine | l;
     read[g] = other[g] = 0;
+    if (has_more) row.more->warps[g] = 0;
   });
   Mask wrong = 0;
   each([&](uint32_t l, uint32_t g) { wrong |= Mask{write[g] != (row.mine | l)} << l; });
@@ -152,6 +166,8 @@ Mask Shadow::touch_row(const Warp& warp, const AccessCode& access, Use use, cons
   Row row;
   row.mine = record_of(event, 0);
   row.mask = mask;
+  row.warp = warp.index;
+  row.more = is_shared ? warp.cta->memory->more.get() : nullptr;
   row.safe = is_shared && warp.cta->cluster->ctas.size() == 1 ? record_of(clock.all, 0) : 1;
   row.least = is_shared && use == Use::kRead ? 1 : 0;
   const uint64_t last = end - access.bytes;

@@ -77,6 +77,7 @@ void Shadow::begin(Cta& cta) {
     ctas_.push_back(cta.memory);
     const auto bytes = static_cast<std::size_t>(launch_.shared_bytes);
     cta.memory->shared = std::make_unique<Cells>((bytes >> shared_shift_) + 1);
+    cta.memory->more = std::make_unique<MoreReads>(cta.memory->shared->count);
     cta.memory->warps.resize(cta.warps.size());
     for (CtaMemory::OfWarp& warp : cta.memory->warps) {
       warp.written.resize((code.frame_bytes >> frame_shift_) + 1);
@@ -89,6 +90,7 @@ void Shadow::begin(Cta& cta) {
     }
   } else {
     cta.memory->shared->clear();
+    cta.memory->more->clear();
   }
   for (CtaMemory::OfWarp& warp : cta.memory->warps) {
     std::fill(warp.written.begin(), warp.written.end(), 0);
@@ -129,6 +131,7 @@ void Shadow::make_room() {
   clocks_.clear();
   for (const std::shared_ptr<CtaMemory>& memory : ctas_) {
     forget(*memory->shared, 0, memory->shared->count);
+    memory->more->clear();
     clocks_.begin(memory->clocks, memory->warps.size());
     memory->mbarriers.clear();
     memory->cluster = {};
@@ -338,12 +341,36 @@ void Shadow::land_as(const Warp& warp, const PendingCopy& copy, Mask mask, uint3
 }
 
 void Shadow::sync_lanes(Warp& warp, Mask among) { clocks_.sync_lanes(warp.cta->memory->clocks, warp, among); }
-void Shadow::arrive(Warp& warp, int barrier) { clocks_.arrive(warp.cta->memory->clocks, warp, barrier); }
+void Shadow::arrive(Warp& warp, const Instruction& instruction, int barrier) {
+  if (clocks_.is_full()) make_room();
+  CtaClocks& clocks = warp.cta->memory->clocks;
+  const auto lane = static_cast<uint32_t>(std::countr_zero(warp.mask));
+  const uint32_t event = clocks_.event(warp, instruction, false);
+  // Who does not know that a use has ended may be one of those who complete it.
+  for (const Record before : clocks.last_uses[barrier]) {
+    const Event& other = clocks_[before];
+    if (other.warp == warp.index || clocks_.is_ordered(clocks, warp, lane, before)) continue;
+    Finding* finding =
+        warp.cta->count(warp, instruction, FindingKind::kBarrier, static_cast<int>(lane), other.place);
+    if (finding != nullptr) {
+      finding->message = concat("barrier ", barrier, " may still be in its last use, to which warp ", other.warp,
+                                " came, and which this warp does not know to have ended: nothing orders it behind that; "
+                                "take another barrier_id for other warps");
+      finding->other = warp.cta->thread_of(warp.cta->linear, other.warp, static_cast<int>(lane_of(before)));
+    }
+    break;
+  }
+  clocks_.arrive(clocks, warp, barrier, record_of(event, lane));
+}
 void Shadow::leave(Warp& warp, int barrier) { clocks_.leave(warp.cta->memory->clocks, warp, barrier); }
 void Shadow::reset(Cta& cta, int barrier) { Clocks::reset(cta.memory->clocks, barrier); }
 
 void Shadow::fence(Warp& warp, const std::string& text) {
-  if (text.starts_with("proxy.async")) return clocks_.fence_proxy(warp.cta->memory->clocks, warp);
+  if (text.starts_with("proxy.async")) {
+    const bool has_space = text.find(".shared") != std::string::npos || text.find(".global") != std::string::npos;
+    return clocks_.fence_proxy(warp.cta->memory->clocks, warp, !has_space || text.find(".shared") != std::string::npos,
+                               !has_space || text.find(".global") != std::string::npos);
+  }
   if (text.starts_with("mbarrier_init")) return clocks_.fence_inits(warp.cta->memory->clocks, warp);
   if (text.starts_with("proxy.tensormap")) return clocks_.fence_maps(warp.cta->memory->clocks, warp);
   if (text.starts_with("proxy")) return;
@@ -362,9 +389,13 @@ bool Shadow::look_at_mbarrier(const Warp& warp, const Instruction& instruction, 
   if (use == Use::kWrite) {
     told = {};
     told.init = record_of(event, lane);
+    told.before = warp.cta->cluster->generation;
   } else if (told.init != 0 && !clocks_.is_ordered(clocks, warp, lane, told.init)) {
-    // Where a fence has told the cluster of the initialisation, nothing else has to be in order.
-    if (clocks.warps[warp.index].inits.has(clocks_[told.init], told.init)) return true;
+    // Where a fence has told the cluster of the initialisation, nothing else has to be in order, but that of lanes of the
+    // same warp, which know of the fence, and have to meet.
+    const Event& init = clocks_[told.init];
+    const bool is_own = init.cta == warp.cta->linear && init.warp == warp.index;
+    if ((!is_own || told.before != warp.cta->cluster->generation) && clocks.warps[warp.index].inits.has(init, told.init)) return true;
     find_race(warp, instruction, access, use, address, *place, lane, told.init, true);
     return true;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -42,6 +43,32 @@ struct Cells {
   Zeros<Record> write, read, other_read;
 };
 
+// Of the shared memory of a CTA: reads of the CTA's warps beside those two, the last one of each.
+struct MoreReads {
+  explicit MoreReads(std::size_t granules) : count(granules), warps(zeros<uint32_t>(count)) {}
+  void clear() { std::fill_n(warps.get(), has_any ? count : 0, 0), has_any = false; }
+
+  void add(std::size_t granule, uint32_t warp, Record record) {
+    if (warp >= of_warp.size()) of_warp.resize(warp + 1);
+    if (of_warp[warp] == nullptr) of_warp[warp] = zeros<Record>(count);
+    of_warp[warp][granule] = record;
+    warps[granule] |= uint32_t{1} << warp;
+    has_any = true;
+  }
+  // f(record), by which the record may change.
+  template <class F>
+  void each(std::size_t granule, F&& f) const {
+    for (uint32_t left = warps[granule]; left != 0; left &= left - 1) {
+      f(of_warp[static_cast<std::size_t>(std::countr_zero(left))][granule]);
+    }
+  }
+
+  std::size_t count;
+  bool has_any = false;
+  Zeros<uint32_t> warps;  // of each granule, a bit for each warp
+  std::vector<Zeros<Record>> of_warp;
+};
+
 // The same of a whole line of global memory, by the numbers of runs, as long as runs are all that touched it.
 struct Line {
   Record write, read, other_read;
@@ -54,6 +81,7 @@ inline constexpr Record kSpread = ~Record{0};                 // instead of a wr
 struct CtaMemory {
   CtaClocks clocks;
   std::unique_ptr<Cells> shared;
+  std::unique_ptr<MoreReads> more;
   struct OfWarp {
     std::vector<Mask> written;     // of each granule of the frame
     std::vector<uint32_t> origin;  // the place where what is not written was read, for what was stored again
@@ -69,6 +97,7 @@ struct CtaMemory {
   struct Phases {
     Told arriving, complete;
     Record init = 0;
+    uint64_t before = 0;  // as often the cluster had met at its barrier by then
   };
   std::map<uint32_t, Phases> mbarriers;
   Phases cluster;
@@ -138,7 +167,7 @@ class Shadow {
   static void fence_registers(const Warp& warp);
 
   void sync_lanes(Warp& warp, Mask among);
-  void arrive(Warp& warp, int barrier);
+  void arrive(Warp& warp, const Instruction& instruction, int barrier);
   void leave(Warp& warp, int barrier);
   void reset(Cta& cta, int barrier);
   void fence(Warp& warp, const std::string& text);
@@ -238,7 +267,7 @@ class Shadow {
   static uint16_t bringer_of(const Cta& cta, uint32_t barrier);
   static void tell_of_landing(CtaMemory::Phases& told, uint64_t cta, uint16_t agent, uint32_t event);
   template <class F>
-  void each_cell(const BulkCopy& copy, Cells* shared, F&& f);
+  void each_cell(const BulkCopy& copy, CtaMemory* of, F&& f);
   static Thread thread_of(const Cta& cta, const Event& event, Record record);
   void tell(Finding& finding, const Warp& warp, const AccessCode& access, uint64_t address, const MemoryRange* range);
   const MemoryRange* range_of(const AccessCode& access, uint64_t address) const;

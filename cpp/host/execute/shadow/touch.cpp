@@ -82,13 +82,14 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
   };
   const Asked of_both(clocks_, warp, clocks);
+  MoreReads* const more = place.cells == warp.cta->memory->shared.get() ? warp.cta->memory->more.get() : nullptr;
   const auto race = [&](Record record, bool writes) {
     find_race(warp, instruction, access, use, address, place, lane, record, writes);
   };
   // What the generic proxy wrote, and no fence has shown to the other one.
   const auto lacks_proxy_fence = [&](Record record) {
     return is_of_proxy(use) && event_of(record) > 1 && !clocks_[record].is_of_proxy &&
-           !clocks.warps[warp.index].proxied.has(clocks_[record], record);
+           !clocks.warps[warp.index].proxied.has(clocks_[record], record, is_shared);
   };
   const auto fence = [&](Record record) {
     find_missing_proxy_fence(warp, instruction, access, use, address, place, lane, record);
@@ -112,6 +113,8 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
         cells.read[g] = reads;
       } else if (!is_second_open || of_both.is_of_one_other(first, second)) {
         cells.other_read[g] = reads;
+      } else if (more != nullptr) {
+        more->add(g, warp.index, reads);
       }
       continue;
     }
@@ -121,6 +124,11 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     const bool is_first_open = is_open(first);
     if (is_first_open) race(first, false);
     if (is_second_open && !is_second_seen && !(is_atomic(use) && is_second_atomic)) race(second, false);
+    if (more != nullptr && more->has_any) {
+      more->each(g, [&](Record record) {
+        if (is_open(record)) race(record, false);
+      });
+    }
     if (step == Step::kLook) continue;
     if (is_atomic(use) && is_shared && written == 0) undefined |= Mask{1} << lane;
     const bool is_under_way = use == Use::kAsyncWrite || use == Use::kProxyWrite || use == Use::kProxyAtomic;
@@ -130,6 +138,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     // since it was written, or else what wrote it.
     if (!is_atomic(use) || is_first_open || (is_written_open && !both_atomic)) {
       cells.read[g] = 0;
+      if (more != nullptr && more->has_any) more->warps[g] = 0;
     } else if (first == 0 && !both_atomic) {
       cells.read[g] = written;
     }

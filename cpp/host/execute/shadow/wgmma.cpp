@@ -64,6 +64,7 @@ void Shadow::finish(const Warp& warp, const PendingWgmma& done, const std::vecto
     for (std::size_t g = address >> shared_shift_; g <= (address + kPiece - 1) >> shared_shift_; ++g) {
       land_in(cells.read[g]);
       land_in(cells.other_read[g]);
+      warp.cta->memory->more->each(g, land_in);
     }
   }
 }
