@@ -204,7 +204,7 @@ def test_inline_asm_that_is_known_and_that_is_not():
     b = np.array([3], np.float32)
     clean(write({"b": gmem("Float32")}, body).run(1, 1, b))
     assert b[0] == 12
-    for text in ("mma.sync $0, $1, $2, $3;", "add.f32 $0, $1, 0f3F800000;", "fma.rn.f32 $0, $2, $1, $3;"):
+    for text in ("mma.sync $0, $1, $2, $3;", "add.f32 $0, $1, $4;", "st.shared.f32 [$1], $2;", "fma.f32 $0, $2, $1;"):
         kernel = write({"b": gmem("Float32")}, lambda k, text=text: body(k, text + "\n=f,f,f,f"))
         with pytest.raises(RuntimeError, match=r"kernel\.py:1: inline_asm cannot be executed by the CPU: it knows no"):
             kernel.run(1, 1, b)

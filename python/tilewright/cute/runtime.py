@@ -88,7 +88,8 @@ def import_array(
     """from_dlpack, with the words that name the argument in an error."""
     if not hasattr(array, "__dlpack__"):
         raise TypeError(f"{where}: expected an array with __dlpack__, but got {type(array).__name__}")
-    if type(array).__name__ == "FakeTensor" and type(array).__module__.startswith("torch."):
+    is_fake = type(array).__name__ == "FakeTensor" and type(array).__module__.startswith("torch.")
+    if is_fake or getattr(array, "is_meta", False) is True:
         return _import_fake(array, where, assumed_align, use_32bit_stride)
     memory = _export(array, where)
     dtype = _element_type(memory, where)
@@ -119,7 +120,7 @@ def import_array(
 
 
 def _import_fake(array: Any, where: str, assumed_align: int | None, use_32bit_stride: bool) -> RuntimeTensor:
-    """A tensor of torch's FakeTensorMode, which has a type and a layout and no memory: to compile with."""
+    """A tensor of torch's FakeTensorMode, or one on its device "meta", which has a type and a layout and no memory: to compile with."""
     name = str(array.dtype).removeprefix("torch.").replace("_", "")
     known = {kind.lower(): getattr(numeric, kind) for kind in numeric.__all__} | {"bool": numeric.Boolean}
     dtype = known.get(name)

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program as core
+from tilewright.devices import DEVICES
 from tilewright.lang.collection import Uncollected
 from tilewright.runtime.compiler import compile_program
 from tilewright.runtime.compiler import kernel as kernel_on
@@ -23,6 +24,12 @@ __all__ = ["OPTIONS", "CompiledKernel"]
 # A product and a sum are two roundings, as Python's are; machine code says which line of Python it is of.
 OPTIONS = ("-fmad=false", "-lineinfo")
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that a block has unasked
+
+
+def _shared_of(arch: str) -> int | None:
+    """The most shared memory of a block, in bytes; None for an architecture that is not listed."""
+    number = arch.rstrip("af")
+    return next((facts.shared_bytes for name, facts in DEVICES.items() if name.rstrip("a") == number), None)
 
 
 class CompiledKernel:
@@ -94,8 +101,14 @@ class CompiledKernel:
 
     # ---- compiling and launching ----
 
-    def _require_instructions(self) -> None:
-        """ValueError where the architecture lacks an instruction."""
+    def _require_architecture(self) -> None:
+        """ValueError where the architecture lacks an instruction, or the shared memory."""
+        most = _shared_of(self.arch)
+        if most is not None and self.shared_bytes > most:
+            raise ValueError(
+                f"{self.name}: its shared memory has {self.shared_bytes} bytes, but a block has at most {most} on "
+                f"{self.arch}; take smaller tiles or fewer stages"
+            )
         needed, what, file, line = core.most_needed(self.program, self.index)
         if needed > int(self.arch.removeprefix("sm_").rstrip("af")):
             raise ValueError(
@@ -107,9 +120,9 @@ class CompiledKernel:
     def binary(self) -> Binary:
         """The compiled program; CompileError names the line of Python that the compiler refuses.
 
-        ValueError for an instruction that the architecture lacks.
+        ValueError for an instruction, or shared memory, that the architecture lacks.
         """
-        self._require_instructions()
+        self._require_architecture()
         with Uncollected():
             source = core.cuda_source(self.program, self.index, "every")
             return compile_program(self.name, [self.name], self.arch, source=source, options=self.options)

@@ -144,9 +144,14 @@ def test_what_torch_refuses():
         BufferError, match=r"^from_dlpack: tensor: torch has yet to negate this view .* resolve_neg\(\)"
     ):
         from_dlpack(torch.ones(3, dtype=torch.complex64).conj().imag)
-    for unknown in (torch.empty(3, device="meta"), torch.eye(2).to_sparse()):
-        with pytest.raises(BufferError, match=r"^from_dlpack: tensor: ."):
-            from_dlpack(unknown)
+    with pytest.raises(BufferError, match=r"^from_dlpack: tensor: ."):
+        from_dlpack(torch.eye(2).to_sparse())
+
+
+@needs_torch
+def test_a_tensor_without_memory_has_a_layout():
+    tensor = from_dlpack(torch.empty(3, 4, dtype=torch.float16, device="meta"))
+    assert (tensor.element_type, str(tensor.layout)) == (tw.Float16, "(3,4):(4,1)")
 
 
 def test_force_tf32():

@@ -128,7 +128,15 @@ class RuntimeTensor(Tensor):
         """
         self._require_32_bits("mark_layout_dynamic")
         self._require_extents("mark_layout_dynamic", range(len(self.shape)))
-        lead = self._leading_dim(leading_dim)
+        return self._with_dynamic_layout(self._leading_dim(leading_dim))
+
+    def _as_argument(self) -> RuntimeTensor:
+        """As mark_layout_dynamic, of an argument that nobody marked."""
+        self._require_32_bits("mark_layout_dynamic")
+        self._require_extents("mark_layout_dynamic", range(len(self.shape)))
+        return self._with_dynamic_layout(self._leading_dim(None, is_argument=True))
+
+    def _with_dynamic_layout(self, lead: int | None) -> RuntimeTensor:
         shape, stride = self.shape, self.stride
         if shape:
             self.layout = _core.make_layout(
@@ -139,7 +147,8 @@ class RuntimeTensor(Tensor):
             )
         return self
 
-    def _leading_dim(self, leading_dim: int | None) -> int | None:
+    def _leading_dim(self, leading_dim: int | None, is_argument: bool = False) -> int | None:
+        """The leading dimension; of an argument whose extents are all 1 the last one of stride 1."""
         shape, stride = self.shape, self.stride
         if leading_dim is not None:
             if integer(leading_dim) is None:
@@ -161,6 +170,8 @@ class RuntimeTensor(Tensor):
         ones = [i for i, d in enumerate(stride) if d == 1]
         if len(ones) > 1:
             large = [i for i in ones if shape[i] > 1]
+            if is_argument and not large:
+                return ones[-1]
             if len(large) != 1:
                 raise LayoutError(
                     f"mark_layout_dynamic: the dimensions {', '.join(map(str, ones))} of {self} all have stride 1, and "

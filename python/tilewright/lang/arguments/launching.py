@@ -33,7 +33,7 @@ class StreamForm(Form):
         return self
 
     def read(self, value: Any, leaves: Leaves) -> None:
-        if isinstance(value, (StreamForm, FakeStream)):
+        if value is None or isinstance(value, (StreamForm, FakeStream)):  # the current one
             return
         handle = int(getattr(value, "cuda_stream", value)) or 1
         if leaves.stream not in (None, handle):

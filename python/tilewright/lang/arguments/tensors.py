@@ -126,11 +126,19 @@ class LayoutForm(Form):
                     number.read(their, leaves)  # says so
                 leaves.add(their & ((1 << dtype.width) - 1))
             elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
+                if self._is_unused_stride(theirs, i):
+                    continue
                 where = [path for path, _ in all_leaves(self.layout)][i]
                 raise ValueError(
                     f"{self.name}.{where} is {_shown(their)}, but the function was compiled for {_shown(our)}, which "
                     "is fixed in it; compile it for a tensor with a dynamic layout (mark_layout_dynamic), or again"
                 )
+
+    def _is_unused_stride(self, theirs: Any, i: int) -> bool:
+        """Whether it is the stride of a mode with one element, which libraries set as they like."""
+        half = len(theirs) // 2  # extents, then strides
+        is_stride = isinstance(self.layout, _core.Layout) and i >= half
+        return is_stride and type(theirs[i - half]) is int and theirs[i - half] == 1
 
 
 def _profile(layout: Any) -> Any:
@@ -183,11 +191,11 @@ _array_forms: dict[Hashable, TensorForm] = {}
 def array_form(tensor: RuntimeTensor, name: str, in_kernel: bool) -> TensorForm:
     """The form of an imported array with a dynamic layout, as if marked by mark_layout_dynamic: one for each kind."""
     pointer, shape, stride = tensor.iterator, tensor.layout.shape, tensor.layout.stride
-    lead = tensor._leading_dim(None)
+    lead = tensor._leading_dim(None, is_argument=True)
     kinds = tuple([1 if i == lead else 0 if d == 0 else 2 for i, d in enumerate(stride)])
     key = (name, in_kernel, pointer.dtype, pointer.memspace, pointer.alignment, kinds)
     form = _array_forms.get(key)
     if form is None or max(shape, default=0) > Int32.max:
-        marked = RuntimeTensor._imported(pointer, tensor.layout, False).mark_layout_dynamic()
+        marked = RuntimeTensor._imported(pointer, tensor.layout, False)._as_argument()
         form = _array_forms[key] = TensorForm(name, PointerForm(name, marked.iterator, in_kernel), marked.layout)
     return form

@@ -64,6 +64,7 @@ class SmemAllocator:
                 "the most that is needed"
             )
         require_dtype("allocate_tensor", element_type)
+        byte_alignment = _bytes("allocate_tensor: byte_alignment", byte_alignment)
         block = _permuted_bytes(swizzle, element_type)
         alignment = max(byte_alignment, element_type.bits // 8, 1, block)
         least, greatest = offset_range(layout)

@@ -97,8 +97,9 @@ def advice(frame: FrameType | None = None) -> str:
     if id(code) in _made:
         return (
             "an index of a Python list, a comparison of tuples, a comprehension, `in`, `match`, `sorted`, int() and "
-            "bool() need a value that is known while tracing: use an `if` statement on one number at a time, a loop "
-            "over cutlass.range, a tensor, or pass the number as cutlass.Constexpr"
+            "bool() need a value that is known while tracing: use an `if` statement on one number at a time, a "
+            "loop over cutlass.range_constexpr where Python takes the index, over range(n - 1, -1, -1) in place of "
+            "reversed(range(n)), a tensor, or pass the number as cutlass.Constexpr"
         )
     found = _rewritten.get((code, code.co_filename))
     if isinstance(found, str):
