@@ -88,7 +88,8 @@ void bind_program_text(py::module_& m) {
         return found;
       },
       py::arg("program"), py::arg("function"),
-      "{name: (file, line)} of the pointers and tensor maps of a function that memory is written through, and where first.");
+      "{name: (file, line)} of the pointers and tensor maps of a function that memory is written through, and where "
+      "first.");
   m.def("parameter_places", parameter_places, py::arg("program"), py::arg("function"),
         "(where each parameter of a kernel begins, the bytes of all) in the memory that a launch is given.");
 }

@@ -137,7 +137,7 @@ def test_long_products(pairs):
         ("shf.l.wrap.b32 $0, $1, $1, 7;", lambda a: a << 7 | a >> 25),
         ("shf.r.clamp.b32 $0, $1, 3, 40;", lambda a: 3),
         ("dp4a.u32.u32 $0, $1, 0x01020304, 10;", lambda a: 10 + sum((a >> 8 * i & 255) * (4 - i) for i in range(4))),
-        ("{ .reg .pred p; setp.lt.s32 p, $1, 0; @p mov.b32 $0, 7; @!p mov.b32 $0, -7; }", lambda a: 7 if a >> 31 else -7),
+        ("{ .reg .pred p; setp.lt.s32 p, $1, 0; @p mov.b32 $0, 7; @!p mov.b32 $0, 9; }", lambda a: 7 if a >> 31 else 9),
         ("{ .reg .pred p, q; setp.ge.and.u32 p|q, $1, 31, 1; selp.b32 $0, 1, 2, q; }", lambda a: 2 if a >= 31 else 1),
         ("{ .reg .b16 %lo<2>; mov.b32 {%lo0, %lo1}, $1; mov.b32 $0, {%lo1, %lo0}; }", lambda a: a << 16 | a >> 16),
         ("cvt.u32.u8 $0, $1;", lambda a: a & 255),

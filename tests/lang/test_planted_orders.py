@@ -1,5 +1,5 @@
-"""Defects of order that no value shows, each found with the first seed: who reads third, whom a fence is for, whose use of
-a barrier has ended, who has the registers."""
+"""Defects of order that no value shows, each found with the first seed: more than two readers, fences for other memory
+or other threads, barriers still in use, registers that a block does not have."""
 
 from __future__ import annotations
 
@@ -235,3 +235,73 @@ def test_the_registers_are_counted():
         cute.KernelError, match=r"ask for 80896 registers in all, and it has 64512 \(384 threads of 168\)"
     ):
         registers(np.zeros(384, np.float32), None)
+
+
+# ---- locks ----
+
+
+@cute.kernel
+def tried_kernel(lock: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+    """A lock that is taken where it is free, and not waited for where it is not."""
+    i, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    z[block, i] = cutlass.Float32(1)
+    if i == 0:
+        cute.arch.atomic_cas(lock.iterator, cutlass.Int32(0), cutlass.Int32(1), sem="acquire", scope="gpu")
+    cute.arch.sync_threads()
+    y[i] = y[i] + 1
+    cute.arch.sync_threads()
+    if i == 0:
+        cute.arch.atomic_exch(lock.iterator, cutlass.Int32(0), sem="release", scope="gpu")
+
+
+@cute.jit
+def tried(lock: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+    tried_kernel(lock, y, z).launch(grid=[12, 1, 1], block=[64, 1, 1])
+
+
+def test_a_lock_that_is_not_waited_for():
+    """Some seeds let one block run at a time."""
+
+    def found(seed):
+        arguments = np.zeros(1, np.int32), np.zeros(64, np.float32), np.zeros((12, 64), np.float32)
+        return "race" in kinds_of(tried, *arguments, seed=seed)
+
+    assert sum(map(found, range(1, 9))) >= 4
+
+
+@cute.jit
+def acquire(lock):
+    while cute.arch.atomic_cas(lock, cutlass.Int32(0), cutlass.Int32(1), sem="acquire", scope="gpu") != 0:
+        pass
+
+
+def release(lock):
+    cute.arch.atomic_exch(lock, cutlass.Int32(0), sem="release", scope="gpu")
+
+
+@cute.kernel
+def two_locks_kernel(locks: cute.Tensor, y: cute.Tensor, ordered: cutlass.Constexpr):
+    """Two locks for each block, of which every other block takes the second one first, or all the first one first."""
+    block, _, _ = cute.arch.block_idx()
+    first = 0 if ordered else block % 2
+    acquire(locks.iterator + first)
+    y[first] = y[first] + 1
+    acquire(locks.iterator + 1 - first)
+    y[1 - first] = y[1 - first] + 1
+    release(locks.iterator + 1 - first)
+    release(locks.iterator + first)
+
+
+@cute.jit
+def two_locks(locks: cute.Tensor, y: cute.Tensor, ordered: cutlass.Constexpr):
+    two_locks_kernel(locks, y, ordered).launch(grid=[4, 1, 1], block=[1, 1, 1])
+
+
+def test_locks_that_are_taken_in_both_orders():
+    def found(ordered):
+        locks = np.zeros(2, np.int32), np.zeros(2, np.float32)
+        return set().union(*(kinds_of(two_locks, *locks, ordered, seed=seed) for seed in range(1, 7)))
+
+    assert found(True) == set()
+    assert found(False) == {"deadlock"}

@@ -15,10 +15,10 @@ import numpy as np
 from tilewright import Float32, cute, kernels
 from tilewright.cute.nvgpu.cpasync import CopyG2SOp
 from tilewright.kernels.common.operands import CPU, SIZES, Operand
-from tilewright.kernels.copy.planned import plan_operands
 from tilewright.kernels.copy.choose import copy_by_rows
 from tilewright.kernels.copy.packing import packed_copy
 from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.planned import plan_operands
 from tilewright.kernels.copy.problem import CopyProblem
 
 SRC, DST = 1 << 60, 1 << 61  # addresses of nothing, aligned to all and far from each other

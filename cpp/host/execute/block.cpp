@@ -188,6 +188,10 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
       if (cta_.timeline != nullptr) cta_.timeline->end(*warp);
       complete_cluster_barrier(*cta_.cluster);
     }
+    if (warp->yields) {
+      warp->yields = false;
+      return Progress::kTurn;
+    }
     if (warp->state == State::kReady) {
       if (cta_.shadow != nullptr && cta_.launch->limit == 0) note_turn(*warp);
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();

@@ -118,6 +118,7 @@ struct Warp {
   bool has_undefined = false;  // some registers hold what was never written
   int64_t budget = 0;          // jumps back until other warps have their turn
   bool running = false;
+  bool yields = false;  // its turn ends, though it could go on
   uint64_t executed = 0;
   uint64_t clock = 0;    // steps of a timeline
   int32_t barrier = -1;  // that it waits at
@@ -130,7 +131,7 @@ struct Warp {
   std::deque<PendingCopy> pending;
   uint64_t copies = 0;  // of cp.async so far
   std::deque<PendingArrival> arrivals;
-  uint32_t asked_registers = 0;            // of a thread, by setmaxregister
+  uint32_t asked_registers = 0;  // of a thread, by setmaxregister
   const Instruction* asked_at = nullptr;
   uint64_t in_group = 0;            // instructions of its warpgroup that it has executed
   uint32_t committed[kLanes] = {};  // groups of cp.async

@@ -34,6 +34,7 @@ __all__: list[str] = [
     "run_kernel",
     "tensor_map",
     "timeline_kernel",
+    "written_parameters",
 ]
 
 class ProgramError(RuntimeError):
@@ -611,4 +612,11 @@ def timeline_kernel(
 ) -> typing.Any:
     """
     Run a kernel on the CPU and note what the warps of one block do when: (warp, what, first step, the step after the last, line, barrier or -1). A warp executes one instruction of the executor a step.
+    """
+
+def written_parameters(
+    program: Program, function: typing.SupportsInt | typing.SupportsIndex
+) -> dict[str, tuple[str, int]]:
+    """
+    {name: (file, line)} of the pointers and tensor maps of a function that memory is written through, and where first.
     """

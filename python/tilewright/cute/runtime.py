@@ -120,7 +120,7 @@ def import_array(
 
 
 def _import_fake(array: Any, where: str, assumed_align: int | None, use_32bit_stride: bool) -> RuntimeTensor:
-    """A tensor of torch's FakeTensorMode, or one on its device "meta", which has a type and a layout and no memory: to compile with."""
+    """A tensor of torch's FakeTensorMode or device "meta": a type and a layout without memory, to compile with."""
     name = str(array.dtype).removeprefix("torch.").replace("_", "")
     known = {kind.lower(): getattr(numeric, kind) for kind in numeric.__all__} | {"bool": numeric.Boolean}
     dtype = known.get(name)

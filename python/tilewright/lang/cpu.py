@@ -84,9 +84,9 @@ def on_cpu(
     check: whether every access is checked; by default launches of up to 65,536 threads are, with a warning for larger
     ones, or what the variable TILEWRIGHT_CHECK says (0 or 1). seed: the order in which CTAs begin, in which warps take
     turns and in which copies land; the same seed gives the same order. resident: how many CTAs, or clusters, checks let
-    run at once; by default one to four, as the seed chooses, and without a seed up to 256; of a cooperative launch all.
-    Where those that run wait for one that has not begun, that is found as a deadlock. memory: tensors that kernels
-    reach by addresses which they read from memory.
+    run at once; by default one to four, as the seed chooses, and with seed 0, the default, up to 256; of a cooperative
+    launch all. Where those that run wait for one that has not begun, that is found as a deadlock. memory: tensors that
+    kernels reach by addresses which they read from memory.
 
     Raises TypeError for a seed or a resident that is no integer, ValueError for a resident below 1. Source: tilewright.
 

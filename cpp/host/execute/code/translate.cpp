@@ -298,8 +298,8 @@ void Translator::assembly(const Operation& operation) {
     if (type.is_vector()) unknown = "vectors as its operands";
   }
   try {
-    all.assembly = std::make_shared<ptx::Assembly>(
-        ptx::parse(operation.text.substr(0, split), split == std::string::npos ? "" : operation.text.substr(split + 1)));
+    all.assembly = std::make_shared<ptx::Assembly>(ptx::parse(
+        operation.text.substr(0, split), split == std::string::npos ? "" : operation.text.substr(split + 1)));
     const bool fits = all.assembly->inputs.size() == operation.operands.size() &&
                       all.assembly->outputs.size() == operation.results.size();
     if (!fits) unknown = "operands that the constraints do not name";

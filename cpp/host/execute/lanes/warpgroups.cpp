@@ -93,7 +93,8 @@ void look_at_registers(Cta& cta) {
   if (most == nullptr || all <= begin * threads) return;
   cta.report(*most, *most->asked_at, FindingKind::kDeadlock, 0, [&] {
     return concat("threads of the block ask for ", all, " registers in all, and it has ", begin * threads, " (",
-                  threads, " threads of ", begin, "): who asks last waits for ever; let other warps keep fewer by "
+                  threads, " threads of ", begin,
+                  "): who asks last waits for ever; let other warps keep fewer by "
                   "setmaxregister_decrease");
   });
 }

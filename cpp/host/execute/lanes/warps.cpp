@@ -240,6 +240,12 @@ void atomic(Warp& warp, const Instruction& i) {
   if (warp.shadow == nullptr) return;
   if (has_changed) warp.shadow->note_change();
   warp.shadow->synchronize(warp, access, addresses, mask, memory.ints);
+  // Others may have their turn now: what they make of it shows whether this warp is ready for that.
+  const bool is_seen = has_changed && access.space != program::Space::kShared;
+  if (is_seen && warp.cta->random != 0 && warp.cta->next_random() % 2 != 0) {
+    warp.running = false;
+    warp.yields = true;
+  }
 }
 
 }  // namespace

@@ -98,9 +98,8 @@ bool chooses(const program::Program& program, const Operation& operation) {
   return operation.code == Opcode::kIf &&
          std::all_of(operation.blocks.begin(), operation.blocks.end(), [&](program::BlockId block) {
            const auto& inside = program.blocks[block].operations;
-           return std::all_of(inside.begin(), inside.end(), [&](program::OpId id) {
-             return program.operations[id].code == Opcode::kConstant;
-           });
+           return std::all_of(inside.begin(), inside.end(),
+                              [&](program::OpId id) { return program.operations[id].code == Opcode::kConstant; });
          });
 }
 
@@ -114,8 +113,7 @@ Profile::Profile(const Code& code, std::optional<WarpOfGrid> only)
     if (instruction.run == end_handler()) continue;
     const Operation& operation = code.program->operations[instruction.operation];
     Facts& facts = facts_[i];
-    facts.is_branch = instruction.flow == Flow::kBranch &&
-                      program::facts(operation.code).family == Family::kControl &&
+    facts.is_branch = instruction.flow == Flow::kBranch && program::facts(operation.code).family == Family::kControl &&
                       !chooses(*code.program, operation);
     facts.is_memory = instruction.flow == Flow::kMemory || instruction.flow == Flow::kAtomic;
     facts.is_first = !seen[instruction.operation];

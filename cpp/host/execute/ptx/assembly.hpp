@@ -98,7 +98,7 @@ struct Assembly {
   std::vector<Operation> operations;
   std::vector<std::pair<Register, uint64_t>> constants;
   std::vector<Register> outputs, inputs;  // in the order of the constraints
-  Register registers = 0;  // as many
+  Register registers = 0;                 // as many
 };
 
 // The text and its constraints, which name outputs before inputs. Throws program::ProgramError with the instruction
@@ -109,6 +109,8 @@ Assembly parse(const std::string& text, const std::string& constraints);
 uint64_t compute(const Operation& operation, const std::vector<uint64_t>& operands);
 
 inline uint32_t bits_of(Scalar scalar) { return static_cast<uint32_t>(program::facts(scalar).bits); }
-inline uint64_t low(uint64_t pattern, uint32_t bits) { return bits >= 64 ? pattern : pattern & ((uint64_t{1} << bits) - 1); }
+inline uint64_t low(uint64_t pattern, uint32_t bits) {
+  return bits >= 64 ? pattern : pattern & ((uint64_t{1} << bits) - 1);
+}
 
 }  // namespace tilewright::execute::ptx

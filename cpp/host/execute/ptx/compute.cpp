@@ -141,7 +141,8 @@ uint64_t to_integer(Scalar to, double value) {
   const bool is_signed = program::is_signed(to);
   if (value <= least) return low(is_signed ? uint64_t{1} << (bits_of(to) - 1) : 0, bits_of(to));
   if (value >= most) return low(~uint64_t{0}, bits_of(to) - (is_signed ? 1 : 0));
-  return low(is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value), bits_of(to));
+  return low(is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value),
+             bits_of(to));
 }
 
 uint64_t converted(const Operation& o, uint64_t x) {
@@ -182,7 +183,8 @@ uint64_t upper(Scalar scalar, uint64_t a, uint64_t b) {
     return product >> bits_of(scalar);
   }
   const bool is_signed = program::is_signed(scalar);
-  const uint64_t less = (is_signed && static_cast<int64_t>(x) < 0 ? y : 0) + (is_signed && static_cast<int64_t>(y) < 0 ? x : 0);
+  const uint64_t less =
+      (is_signed && static_cast<int64_t>(x) < 0 ? y : 0) + (is_signed && static_cast<int64_t>(y) < 0 ? x : 0);
   return upper(x, y) - less;
 }
 
@@ -254,7 +256,8 @@ uint64_t looked_up(const std::vector<uint64_t>& x) {
 
 uint64_t of_bytes(const Operation& o, uint64_t a, uint64_t b, uint64_t c) {
   const Scalar byte = program::is_signed(o.scalar) ? Scalar::kInt8 : Scalar::kUint8;
-  for (uint32_t i = 0; i < 32; i += 8) c += static_cast<uint64_t>(integer(byte, a >> i & 255) * integer(byte, b >> i & 255));
+  for (uint32_t i = 0; i < 32; i += 8)
+    c += static_cast<uint64_t>(integer(byte, a >> i & 255) * integer(byte, b >> i & 255));
   return c;
 }
 

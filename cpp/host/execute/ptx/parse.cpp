@@ -131,12 +131,13 @@ std::string without_comments(const std::string& text) {
 // A type's scalar, and whether there are two of it.
 std::optional<std::pair<Scalar, bool>> type_of(std::string_view text) {
   static const std::map<std::string_view, Scalar> kTypes = {
-      {"pred", Scalar::kBoolean},  {"b8", Scalar::kUint8},      {"u8", Scalar::kUint8},    {"s8", Scalar::kInt8},
-      {"b16", Scalar::kUint16},    {"u16", Scalar::kUint16},    {"s16", Scalar::kInt16},   {"b32", Scalar::kUint32},
-      {"u32", Scalar::kUint32},    {"s32", Scalar::kInt32},     {"b64", Scalar::kUint64},  {"u64", Scalar::kUint64},
-      {"s64", Scalar::kInt64},     {"f16", Scalar::kFloat16},   {"bf16", Scalar::kBFloat16}, {"tf32", Scalar::kTFloat32},
-      {"f32", Scalar::kFloat32},   {"f64", Scalar::kFloat64},   {"e4m3", Scalar::kFloat8E4M3FN},
-      {"e5m2", Scalar::kFloat8E5M2}};
+      {"pred", Scalar::kBoolean},      {"b8", Scalar::kUint8},       {"u8", Scalar::kUint8},
+      {"s8", Scalar::kInt8},           {"b16", Scalar::kUint16},     {"u16", Scalar::kUint16},
+      {"s16", Scalar::kInt16},         {"b32", Scalar::kUint32},     {"u32", Scalar::kUint32},
+      {"s32", Scalar::kInt32},         {"b64", Scalar::kUint64},     {"u64", Scalar::kUint64},
+      {"s64", Scalar::kInt64},         {"f16", Scalar::kFloat16},    {"bf16", Scalar::kBFloat16},
+      {"tf32", Scalar::kTFloat32},     {"f32", Scalar::kFloat32},    {"f64", Scalar::kFloat64},
+      {"e4m3", Scalar::kFloat8E4M3FN}, {"e5m2", Scalar::kFloat8E5M2}};
   const bool is_pair = text.size() > 2 && text.substr(text.size() - 2) == "x2";
   const auto found = kTypes.find(is_pair ? text.substr(0, text.size() - 2) : text);
   if (found == kTypes.end()) return std::nullopt;
@@ -211,7 +212,8 @@ class Parser {
     if (name == "cvt") {
       convert(operation, parts, operands);
     } else {
-      const Form* form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.name == name; });
+      const Form* form =
+          std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.name == name; });
       if (form == std::end(kForms)) refuse();
       known(operation, *form, parts, operands);
     }
@@ -368,7 +370,8 @@ class Parser {
     const auto inside = [](const std::string& text) { return words(text.substr(1, text.size() - 2), ','); };
     const bool packs = operands[1][0] == '{', unpacks = operands[0][0] == '{';
     if (packs && unpacks) refuse();
-    for (const std::string& each : unpacks ? inside(operands[0]) : Words{operands[0]}) results(operation, trimmed(each));
+    for (const std::string& each : unpacks ? inside(operands[0]) : Words{operands[0]})
+      results(operation, trimmed(each));
     for (const std::string& each : packs ? inside(operands[1]) : Words{operands[1]}) {
       operation.operands.push_back(operand(trimmed(each), operation.scalar));
     }
@@ -403,7 +406,8 @@ class Parser {
     if (narrows_long || is_truncated) refuse();
     if (operands.size() != (operation.code == Code::kConvertTwo ? 3u : 2u)) refuse();
     results(operation, operands[0]);
-    for (std::size_t i = 1; i < operands.size(); ++i) operation.operands.push_back(operand(operands[i], operation.scalar));
+    for (std::size_t i = 1; i < operands.size(); ++i)
+      operation.operands.push_back(operand(operands[i], operation.scalar));
   }
 
   static bool has_part(const Words& parts, std::string_view part) {

@@ -155,7 +155,8 @@ bool Clocks::knows_of(const CtaClocks& cta, const Warp& warp, uint32_t lane, uin
   const WarpClock& clock = cta.warps[warp.index];
   if (has(clock.others) || has(clock.would_be_known) || has(clock.inits)) return true;
   const auto own = clock.lanes.find(lane);
-  return own != clock.lanes.end() && (has(own->second.known) || has(own->second.heard) || has(own->second.heard_inside));
+  return own != clock.lanes.end() &&
+         (has(own->second.known) || has(own->second.heard) || has(own->second.heard_inside));
 }
 
 bool Clocks::is_heard(const CtaClocks& cta, Record record) const {
@@ -308,7 +309,8 @@ void Clocks::fence_proxy(CtaClocks& cta, const Warp& warp, bool of_shared, bool 
 void Clocks::fence_inits(CtaClocks& cta, const Warp& warp) const {
   Bounds own;
   std::array<uint32_t, kLanes>& lanes = own.lanes[{warp.cta->linear, warp.index}];
-  for (Mask left = warp.mask; left != 0; left &= left - 1) lanes[static_cast<std::size_t>(std::countr_zero(left))] = count();
+  for (Mask left = warp.mask; left != 0; left &= left - 1)
+    lanes[static_cast<std::size_t>(std::countr_zero(left))] = count();
   join(cta.warps[warp.index].inits, own);
 }
 

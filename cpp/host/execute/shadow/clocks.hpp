@@ -67,8 +67,8 @@ struct Told {
   Bounds known;
   Bounds would_be_known;
   Proxied proxied;
-  Bounds mapped;   // what a fence released for the proxy of tensor maps
-  Bounds inits;    // what a fence of mbarriers' initialisation made known to the cluster
+  Bounds mapped;  // what a fence released for the proxy of tensor maps
+  Bounds inits;   // what a fence of mbarriers' initialisation made known to the cluster
 };
 void join(Told& to, const Told& from);
 
@@ -88,10 +88,10 @@ struct WarpClock {
     uint32_t event;
     Mask lanes;
   };
-  std::vector<Partial> partial;         // since all lanes were in order
-  Bounds others;                        // of other CTAs, and of single lanes of this one
-  Bounds would_be_known;                // if there were fences everywhere
-  Proxied proxied;                      // as Told has them
+  std::vector<Partial> partial;  // since all lanes were in order
+  Bounds others;                 // of other CTAs, and of single lanes of this one
+  Bounds would_be_known;         // if there were fences everywhere
+  Proxied proxied;               // as Told has them
   Bounds mapped, inits;
   std::map<uint64_t, Bounds> acquired;  // of tensor maps by their addresses: what was released when they were acquired
   std::map<uint32_t, LaneClock> lanes;  // that passed fences, or heard something by atomics
@@ -108,7 +108,7 @@ struct CtaClocks {
   };
   Joined barriers[kBarriers];
   std::vector<Record> last_uses[kBarriers];  // the arrivals of the last use that is complete
-  std::vector<uint32_t> landings;  // of each agent that brings bytes the last event
+  std::vector<uint32_t> landings;            // of each agent that brings bytes the last event
 };
 
 class Clocks {

@@ -20,7 +20,7 @@ struct Row {
   uint32_t warp;
   MoreReads* more;  // of shared memory
   Record safe;      // below are records of this CTA, and in order with what the warp does
-  Record least;  // 1 where what is read has to be written before
+  Record least;     // 1 where what is read has to be written before
 };
 
 // The lanes whose read is right; it is recorded.
@@ -96,12 +96,11 @@ Mask write_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_re
       const auto l = static_cast<uint32_t>(std::countr_zero(left));
       const uint32_t g = row.granule[l];
       bool is_right = (write[g] < row.safe || of_write.is_in_order(write[g], l)) &&
-                            (read[g] < row.safe || of_read.is_in_order(read[g], l)) &&
-                            (other[g] < row.safe || of_other.is_in_order(other[g], l));
+                      (read[g] < row.safe || of_read.is_in_order(read[g], l)) &&
+                      (other[g] < row.safe || of_other.is_in_order(other[g], l));
       if (has_more) {
-        row.more->each(g, [&](Record record) {
-          is_right = is_right && (record < row.safe || of_other.is_in_order(record, l));
-        });
+        row.more->each(
+            g, [&](Record record) { is_right = is_right && (record < row.safe || of_other.is_in_order(record, l)); });
       }
       if (!is_right) done &= ~(Mask{1} << l);
     }

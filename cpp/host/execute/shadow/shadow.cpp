@@ -350,12 +350,12 @@ void Shadow::arrive(Warp& warp, const Instruction& instruction, int barrier) {
   for (const Record before : clocks.last_uses[barrier]) {
     const Event& other = clocks_[before];
     if (other.warp == warp.index || clocks_.is_ordered(clocks, warp, lane, before)) continue;
-    Finding* finding =
-        warp.cta->count(warp, instruction, FindingKind::kBarrier, static_cast<int>(lane), other.place);
+    Finding* finding = warp.cta->count(warp, instruction, FindingKind::kBarrier, static_cast<int>(lane), other.place);
     if (finding != nullptr) {
-      finding->message = concat("barrier ", barrier, " may still be in its last use, to which warp ", other.warp,
-                                " came, and which this warp does not know to have ended: nothing orders it behind that; "
-                                "take another barrier_id for other warps");
+      finding->message =
+          concat("barrier ", barrier, " may still be in its last use, to which warp ", other.warp,
+                 " came, and which this warp does not know to have ended: nothing orders it behind that; "
+                 "take another barrier_id for other warps");
       finding->other = warp.cta->thread_of(warp.cta->linear, other.warp, static_cast<int>(lane_of(before)));
     }
     break;
@@ -391,11 +391,13 @@ bool Shadow::look_at_mbarrier(const Warp& warp, const Instruction& instruction, 
     told.init = record_of(event, lane);
     told.before = warp.cta->cluster->generation;
   } else if (told.init != 0 && !clocks_.is_ordered(clocks, warp, lane, told.init)) {
-    // Where a fence has told the cluster of the initialisation, nothing else has to be in order, but that of lanes of the
-    // same warp, which know of the fence, and have to meet.
+    // Where a fence has told the cluster of the initialisation, nothing else has to be in order, but that of lanes of
+    // the same warp, which know of the fence, and have to meet.
     const Event& init = clocks_[told.init];
     const bool is_own = init.cta == warp.cta->linear && init.warp == warp.index;
-    if ((!is_own || told.before != warp.cta->cluster->generation) && clocks.warps[warp.index].inits.has(init, told.init)) return true;
+    if ((!is_own || told.before != warp.cta->cluster->generation) &&
+        clocks.warps[warp.index].inits.has(init, told.init))
+      return true;
     find_race(warp, instruction, access, use, address, *place, lane, told.init, true);
     return true;
   }

@@ -126,9 +126,9 @@ def tma_tile(
     elements = prod(box)
     if elements < size and elements * dtype.bits % (8 * _BOX_ALIGNED):
         raise ValueError(
-            f"{function}: the tile {cta_tiler} takes several boxes {tuple(box)}, and the second one would begin at byte "
-            f"{elements * dtype.bits // 8} of shared memory, but TMA begins at multiples of {_BOX_ALIGNED}; choose a "
-            f"tile whose extents are at most {MAX_BOX_EXTENT}, or multiples of it"
+            f"{function}: the tile {cta_tiler} takes several boxes {tuple(box)}, and the second one would begin at "
+            f"byte {elements * dtype.bits // 8} of shared memory, but TMA begins at multiples of {_BOX_ALIGNED}; "
+            f"choose a tile whose extents are at most {MAX_BOX_EXTENT}, or multiples of it"
         )
     part = size // slices * dtype.bits // 8
     if span is not None and slices > 1 and part % (_ROWS * span):
@@ -140,7 +140,7 @@ def tma_tile(
 
 
 def _most(extent: int, bits: int) -> int:
-    """The largest divisor that a box may have, so many bits each; where it is not all, one after which a box may begin."""
+    """The largest divisor that a box may have, of so many bits each; if not all, one behind which a box may begin."""
     fitting = [n for n in range(min(extent, MAX_BOX_EXTENT), 0, -1) if extent % n == 0]
     aligned = (n for n in fitting if n == extent or n * bits % (8 * _BOX_ALIGNED) == 0)
     return next(aligned, fitting[0])
