@@ -1,6 +1,7 @@
 #include "written.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace tilewright::program {
 
@@ -49,6 +50,7 @@ class Origins {
     for (const OpId id : program_.blocks[block].operations) {
       const Operation& operation = program_.operations[id];
       for (const BlockId inner : operation.blocks) look(inner);
+      if (operation.code == Opcode::kConstant && operation.bits == 0) zeros_.insert(operation.results[0]);
       if (operation.code == Opcode::kLaunch) {
         launch(operation);
       } else if (!operation.blocks.empty()) {
@@ -96,11 +98,15 @@ class Origins {
         comes(operation.results[0], operation.operands[1]);
         return comes(operation.results[0], operation.operands[2]);
       case Family::kUnary:
-      case Family::kBinary:
-      case Family::kShift:
       case Family::kCast:
       case Family::kVector:
         for (const ValueId operand : operation.operands) comes(operation.results[0], operand);
+        return;
+      case Family::kBinary:  // of remainders, products and what is taken away from one no address is made
+        if (operation.code == Opcode::kAdd || operation.code == Opcode::kAnd || operation.code == Opcode::kOr)
+          comes(operation.results[0], operation.operands[1]);
+        if (operation.code != Opcode::kRem && operation.code != Opcode::kFloorMod && operation.code != Opcode::kMul)
+          comes(operation.results[0], operation.operands[0]);
         return;
       default:
         if (operation.code == Opcode::kTensorMap || operation.code == Opcode::kUniform)
@@ -114,9 +120,11 @@ class Origins {
       case Opcode::kFill:
         for (std::size_t i = 0; i < operation.accesses.size(); ++i) write(operation, i);
         return;
+      case Opcode::kAtomic:  // to add nothing is to read
+        if (zeros_.count(operation.operands[0]) != 0 && (operation.text == "add" || operation.text == "or")) return;
+        return write(operation, 0);
       case Opcode::kFmaTile:
       case Opcode::kMma:
-      case Opcode::kAtomic:
       case Opcode::kMapCopy:
       case Opcode::kMapReplace:
       case Opcode::kMapPublish:
@@ -142,6 +150,7 @@ class Origins {
 
   const Program& program_;
   std::vector<std::vector<ValueId>> from_;
+  std::set<ValueId> zeros_;
   std::vector<std::pair<ValueId, uint32_t>> writes_;
 };
 

@@ -13,7 +13,8 @@ struct Written {
 };
 
 // Of a host function what its kernels write through, in order of the parameters. A pointer may be one of several, as
-// after a branch: then each counts. Addresses that come from memory, and what inline PTX does, are not followed.
+// after a branch: then each counts. Addresses that lie in memory or registers, and what inline PTX does, are not
+// followed.
 std::vector<Written> written_parameters(const Program& program, const Function& function);
 
 }  // namespace tilewright::program

@@ -141,7 +141,7 @@ def test_long_products(pairs):
         ("{ .reg .pred p, q; setp.ge.and.u32 p|q, $1, 31, 1; selp.b32 $0, 1, 2, q; }", lambda a: 2 if a >= 31 else 1),
         ("{ .reg .b16 %lo<2>; mov.b32 {%lo0, %lo1}, $1; mov.b32 $0, {%lo1, %lo0}; }", lambda a: a << 16 | a >> 16),
         ("cvt.u32.u8 $0, $1;", lambda a: a & 255),
-        ("cvt.sat.s8.s32 $0, $1; // a comment", lambda a: max(min(signed(a), 127), -128) & 255),
+        ("cvt.sat.s8.s32 $0, $1; // a comment", lambda a: max(min(signed(a), 127), -128)),
         ("/* two */ mov.u32 $0, %lanemask_lt; mov.u32 $0, $1;", lambda a: a),
     ],
 )  # fmt: skip
@@ -191,10 +191,46 @@ def test_floats(text, expected):
     ],
 )
 def test_floats_become_integers_that_stay_in_their_bounds(text, low, high):
-    bits = high - low
     to_whole = round if "rni" in text else math.trunc
     expected = [0 if math.isnan(x) else low if x <= low else high if x >= high else to_whole(x) for x in REALS]
-    assert ran(f"{text} $0, $1;", "=r,f", FLOATS).tolist()[: len(REALS)] == [x & bits for x in expected]
+    assert ran(f"{text} $0, $1;", "=r,f", FLOATS).tolist()[: len(REALS)] == [x & 0xFFFFFFFF for x in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "constraints", "given", "expected"),
+    [
+        ("cvt.rzi.s64.f32 $0, $1;", "=l,f", math.nan, 1 << 63),
+        ("cvt.rzi.s32.f64 $0, $1;", "=r,d", math.nan, 1 << 31),
+        ("cvt.rzi.u16.f32 $0, $1;", "=h,f", math.nan, 0),
+        ("cvt.rn.satfinite.f16.f32 $0, $1;", "=h,f", 70000.0, 0x7BFF),
+        ("cvt.rn.f16.f32 $0, $1;", "=h,f", 70000.0, 0x7C00),
+        ("cvt.rn.relu.f16.f32 $0, $1;", "=h,f", math.nan, 0x7FFF),
+        ("cvt.rn.relu.f16.f32 $0, $1;", "=h,f", -3.0, 0),
+        ("add.ftz.f16 $0, $1, $1;", "=h,h", 1, 0),
+        ("add.f16 $0, $1, $1;", "=h,h", 1, 2),
+        ("cvt.s16.s32 $0, $1;", "=r,r", 0x1FFFB, 0xFFFFFFFB),
+        ("{ .reg .b32 x; cvt.s16.s32 x, $1; shr.u16 $0, x, 1; }", "=h,r", 0xFFFB, 0x7FFD),
+        ("cvt.sat.s64.s32 $0, $1;", "=l,r", 0xFFFFFFFB, 2**64 - 5),
+        ("add.s32 ${0}, ${1:u}, 1;", "=r,r", 3, 4),
+    ],
+)  # fmt: skip
+def test_what_the_manual_says_of_single_cases(text, constraints, given, expected):
+    assert ran(text, constraints, [given])[0] == expected
+
+
+def kinds_of(text, constraints, *rows):
+    try:
+        ran(text, constraints, *rows)
+    except cute.KernelError as error:
+        return {finding.message for finding in error.findings}
+    return set()
+
+
+def test_lanes_under_a_guard_are_those_that_the_mask_names():
+    text = "{{ .reg .pred p; setp.lt.u32 p, $1, 8; mov.b32 $0, 0; @p redux.sync.add.s32 $0, $1, {}; }}"
+    lanes = np.arange(32)
+    assert ran(text.format(255), "=r,r", lanes).tolist() == [28] * 8 + [0] * 24
+    assert any("does not reach the instruction" in said for said in kinds_of(text.format(-1), "=r,r", lanes))
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
@@ -237,6 +273,10 @@ def test_lanes_together():
         ("add.u32 $0, $1, x;", "`add.u32 .* x`"),
         ("mad.u32 $0, $1, 1, 2;", "`mad.u32 "),
         ("add.u32 $0, $1;", "`add.u32 "),
+        ("{ .reg .b32 x; add.u32 $0, x, $1; }", "`add.u32 .*, which reads x before it is written"),
+        ("add.u32 $0, $0, $1;", r"`add.u32 .*, which reads \$0 before it is written"),
+        ("mad.lo.sat.s32 $0, $1, $1, $1;", "`mad.lo.sat.s32 "),
+        ("mov.b32 $0, --1;", "`mov.b32 "),
     ],
 )
 def test_what_is_not_known_is_refused_by_its_name(text, unknown):
@@ -259,3 +299,31 @@ def test_what_was_never_written_is_found_behind_an_instruction():
 
     with pytest.raises(cute.KernelError, match="not written"):
         launch(np.zeros(1, np.int32))
+
+
+def test_what_one_lane_has_not_written_all_get_from_a_shuffle():
+    @cute.kernel
+    def body(y: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        some = cute.make_rmem_tensor(1, cutlass.Uint32)
+        if i != 5:
+            some[0] = cutlass.Uint32(i)
+        text = "shfl.sync.idx.b32 $0, $1, 5, 31, -1;"
+        found = llvm.inline_asm(
+            T.i32(), [some[0].ir_value()], text, "=r,r", has_side_effects=True, asm_dialect=llvm.AsmDialect.AD_ATT
+        )
+        if i != 5:
+            y[i] = cutlass.Int32(found)
+
+    @cute.jit
+    def launch(y: cute.Tensor):
+        body(y).launch(grid=1, block=32)
+
+    with pytest.raises(cute.KernelError, match="not written"):
+        launch(np.zeros(32, np.int32))
+
+
+def test_a_result_is_no_operand_at_once(monkeypatch):
+    monkeypatch.setitem(KINDS, "0", KINDS["r"])
+    with pytest.raises(program.ProgramError, match=r"it knows no the constraint 0"):
+        ran("add.s32 $0, $0, 1;", "=r,0", [41])

@@ -305,3 +305,37 @@ def test_locks_that_are_taken_in_both_orders():
 
     assert found(True) == set()
     assert found(False) == {"deadlock"}
+
+
+@cute.kernel
+def late_kernel(y: cute.Tensor, readers: cutlass.Constexpr, turns: cutlass.Int32):
+    """The last reader tells the writer before it reads."""
+    i, _, _ = cute.arch.thread_idx()
+    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    shared = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Int32, cute.make_layout(32))
+    if warp == readers:
+        shared[i % 32] = cutlass.Int32(1)
+    cute.arch.sync_threads()
+    if warp < readers - 1:
+        y[i] = shared[i % 32]
+        cute.arch.barrier(barrier_id=2, number_of_threads=32 * (readers - 1))
+        cute.arch.barrier_arrive(barrier_id=1, number_of_threads=32 * (readers + 1))
+    elif warp == readers - 1:
+        cute.arch.barrier_arrive(barrier_id=1, number_of_threads=32 * (readers + 1))
+        y[i] = shared[i % 32]
+    else:
+        cute.arch.barrier(barrier_id=1, number_of_threads=32 * (readers + 1))
+        for j in range(turns):
+            y[i] = y[i] + j
+        shared[i % 32] = cutlass.Int32(2)
+
+
+@cute.jit
+def late(y: cute.Tensor, readers: cutlass.Constexpr, turns: cutlass.Int32):
+    late_kernel(y, readers, turns).launch(block=[32 * (readers + 1), 1, 1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("readers", [3, 6])
+def test_a_reader_that_tells_too_early(readers, seed):
+    assert kinds_of(late, np.zeros(32 * (readers + 1), np.int32), readers, 300, seed=seed) == {"race"}

@@ -81,6 +81,20 @@ def makes_an_address(x: cute.Tensor, y: cute.Tensor, n: cutlass.Int32):
     cute.make_ptr(cutlass.Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(x[0])
 
 
+@cute.kernel
+def waits_for_a_flag(x: cute.Tensor, y: cute.Tensor, n: cutlass.Int32):
+    flag = cute.recast_ptr(x.iterator, dtype=cutlass.Int32)
+    while cute.arch.atomic_add(flag, cutlass.Int32(0), sem="acquire", scope="gpu") == 0:
+        pass
+    y[0] = cutlass.Float32(n)
+
+
+@cute.kernel
+def begins_where_another_ends(x: cute.Tensor, y: cute.Tensor, n: cutlass.Int32):
+    address = y.iterator.toint() + x.iterator.toint() % 16
+    cute.make_ptr(cutlass.Float32, address, cute.AddressSpace.gmem, assumed_align=4).store(cutlass.Float32(n))
+
+
 @pytest.mark.parametrize(
     ("kernel", "expected"),
     [
@@ -92,6 +106,8 @@ def makes_an_address(x: cute.Tensor, y: cute.Tensor, n: cutlass.Int32):
         (writes_one_or_the_other, {"x", "y"}),
         (walks, {"y"}),
         (makes_an_address, {"y"}),
+        (waits_for_a_flag, {"y"}),
+        (begins_where_another_ends, {"y"}),
     ],
     ids=lambda it: getattr(it, "__name__", None),
 )

@@ -89,7 +89,8 @@ def import_array(
     if not hasattr(array, "__dlpack__"):
         raise TypeError(f"{where}: expected an array with __dlpack__, but got {type(array).__name__}")
     is_fake = type(array).__name__ == "FakeTensor" and type(array).__module__.startswith("torch.")
-    if is_fake or getattr(array, "is_meta", False) is True:
+    is_meta = getattr(array, "is_meta", False) is True and str(array.layout) == "torch.strided"
+    if is_fake or is_meta:
         return _import_fake(array, where, assumed_align, use_32bit_stride)
     memory = _export(array, where)
     dtype = _element_type(memory, where)

@@ -31,8 +31,8 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Custo
     parameters' types.
 
     torch.compile would be wrong about a tensor that is written and `mutates` lacks, so the kernels' writes are looked
-    for. What inline PTX writes, or addresses that lie in memory lead to, is not seen: torch.library.opcheck(op,
-    arguments) finds it.
+    for. What inline PTX writes, and by addresses that a kernel keeps in memory or in register tensors, is not seen:
+    torch.library.opcheck(op, arguments) finds it.
 
     Raises TypeError for a name that is no str, for a function that cute.compile did not give, and for a `mutates` that
     is no list of names; ValueError for a name without a namespace, for names in `mutates` that are no tensors of the

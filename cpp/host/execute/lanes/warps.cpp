@@ -12,10 +12,10 @@ namespace tilewright::execute {
 
 using program::Scalar;
 
-void look_at_mask(Warp& warp, const Instruction& i, const int32_t* masks) {
+void look_at_mask(Warp& warp, const Instruction& i, Mask active, const int32_t* masks) {
   if (warp.shadow == nullptr || masks == nullptr) return;
-  each_lane(warp.mask, [&](uint32_t l) {
-    const Mask named = static_cast<Mask>(masks[l]), absent = named & ~warp.mask & warp.live;
+  each_lane(active, [&](uint32_t l) {
+    const Mask named = static_cast<Mask>(masks[l]), absent = named & ~active & warp.live;
     if ((named >> l & 1) == 0) {
       warp.cta->report(warp, i, FindingKind::kLane, static_cast<int>(l), "the lane is not in its own mask");
     } else if (absent != 0) {
@@ -26,8 +26,8 @@ void look_at_mask(Warp& warp, const Instruction& i, const int32_t* masks) {
   });
 }
 
-void look_at_source(Warp& warp, const Instruction& i, uint32_t lane, uint32_t source) {
-  if (warp.shadow == nullptr || (warp.mask >> source & 1) != 0) return;
+void look_at_source(Warp& warp, const Instruction& i, Mask active, uint32_t lane, uint32_t source) {
+  if (warp.shadow == nullptr || (active >> source & 1) != 0) return;
   warp.cta->report(warp, i, FindingKind::kLane, static_cast<int>(lane),
                    "the value of lane " + std::to_string(source) + " is read, which is not active here");
 }
@@ -79,13 +79,13 @@ void shuffle_sync(Warp& warp, const Instruction& i) {
   const Operands& info = warp.code->operands[i.side];
   const uint32_t bytes = bytes_of(info.types[0]), elements = info.types[0].lanes;
   const int32_t* by = warp.at<int32_t>(info.slots[1]);
-  look_at_mask(warp, i, masks_of(warp, info, 2));
+  look_at_mask(warp, i, warp.mask, masks_of(warp, info, 2));
   const auto clamp_mask = static_cast<uint32_t>(info.ints.empty() ? (info.text == "up" ? 0 : 31) : info.ints[0]);
   uint32_t source[kLanes];
   for (uint32_t l = 0; l < kLanes; ++l) {
     source[l] = shuffle_source(info.text, l, static_cast<uint32_t>(by[l]), clamp_mask).value_or(l);
   }
-  each_lane(warp.mask, [&](uint32_t l) { look_at_source(warp, i, l, source[l]); });
+  each_lane(warp.mask, [&](uint32_t l) { look_at_source(warp, i, warp.mask, l, source[l]); });
   uint8_t* to = warp.at<uint8_t>(i.to);
   const uint8_t* from = warp.at<uint8_t>(info.slots[0]);
   for (uint32_t e = 0; e < elements; ++e) {
@@ -110,7 +110,7 @@ void vote(Warp& warp, const Instruction& i) {
   const Operands& info = warp.code->operands[i.side];
   const uint8_t* values = warp.at<uint8_t>(info.slots[0]);
   const int32_t* masks = masks_of(warp, info, 1);
-  look_at_mask(warp, i, masks);
+  look_at_mask(warp, i, warp.mask, masks);
   Mask yes = 0;
   each_lane(warp.mask, [&](uint32_t l) { yes |= Mask{values[l] != 0} << l; });
   // Lanes with different masks vote apart.
@@ -133,7 +133,7 @@ void match(Warp& warp, const Instruction& i) {
   const uint32_t bytes = bytes_of(info.types[0]);
   const uint8_t* values = warp.at<uint8_t>(info.slots[0]);
   const int32_t* masks = masks_of(warp, info, 1);
-  look_at_mask(warp, i, masks);
+  look_at_mask(warp, i, warp.mask, masks);
   each_lane(warp.mask, [&](uint32_t l) {
     const Mask among = warp.mask & (masks == nullptr ? kAllLanes : static_cast<Mask>(masks[l]));
     Mask equal = 0;
@@ -150,7 +150,7 @@ void redux(Warp& warp, const Instruction& i) {
   const uint32_t bytes = bytes_of(scalar);
   const uint8_t* values = warp.at<uint8_t>(info.slots[0]);
   const int32_t* masks = masks_of(warp, info, 1);
-  look_at_mask(warp, i, masks);
+  look_at_mask(warp, i, warp.mask, masks);
   Mask left = warp.mask;
   while (left != 0) {  // lanes of one mask reduce together
     const auto first = static_cast<uint32_t>(std::countr_zero(left));
@@ -187,7 +187,7 @@ void make_uniform(Warp& warp, const Instruction& i) {
 
 void sync_warp(Warp& warp, const Instruction& i) {
   const int32_t* masks = i.a == kNoSlot ? nullptr : warp.at<int32_t>(i.a);
-  look_at_mask(warp, i, masks);
+  look_at_mask(warp, i, warp.mask, masks);
   if (warp.shadow == nullptr) return;
   Mask left = warp.mask;
   while (left != 0) {

@@ -85,6 +85,7 @@ struct Operation {
   bool flushes = false;    // .ftz
   bool saturates = false;  // .sat
   bool relu = false;
+  bool is_finite = false;  // .satfinite
   bool keeps_nan = false;  // .NaN
   bool wraps = false;      // of shf
   std::string how;         // a comparison, a rounding to integers, a vote, ..
@@ -98,6 +99,7 @@ struct Assembly {
   std::vector<Operation> operations;
   std::vector<std::pair<Register, uint64_t>> constants;
   std::vector<Register> outputs, inputs;  // in the order of the constraints
+  bool is_together = false;               // lanes take part in what others compute
   Register registers = 0;                 // as many
 };
 

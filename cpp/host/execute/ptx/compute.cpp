@@ -35,14 +35,22 @@ int64_t integer(Scalar scalar, uint64_t pattern) {
 }
 
 double flushed(const Operation& o, double value) {
-  const bool is_flushed = o.flushes && std::fabs(value) < static_cast<double>(std::numeric_limits<float>::min());
+  const double least = o.scalar == Scalar::kFloat16 ? 0x1p-14 : 0x1p-126;  // of normal numbers
+  const bool is_flushed = o.flushes && std::fabs(value) < least;
   return is_flushed ? std::copysign(0.0, value) : value;
 }
 
-// .sat and .relu: NaN becomes 0
+// .sat makes 0 of NaN, .relu and .satfinite keep it.
 double bounded(const Operation& o, double value) {
   if (o.saturates) return value > 0 ? std::min(value, 1.0) : 0.0;
-  return o.relu && !(value > 0) ? 0.0 : value;
+  if (o.relu && value <= 0) return 0.0;
+  if (!o.is_finite || std::isnan(value)) return value;
+  const double most = o.to == Scalar::kFloat16    ? 65504.0
+                      : o.to == Scalar::kBFloat16 ? 0x1.fep127
+                      : o.to == Scalar::kTFloat32
+                          ? 0x1.ffcp127
+                          : std::numeric_limits<double>::infinity();  // others do so by themselves
+  return std::clamp(value, -most, most);
 }
 
 double chosen(const Operation& o, double a, double b) {
@@ -135,14 +143,14 @@ std::pair<double, double> limits(Scalar scalar) {
   return {0.0, std::ldexp(1.0, bits) - 1};
 }
 
-uint64_t to_integer(Scalar to, double value) {
-  if (std::isnan(value)) return 0;
+uint64_t to_integer(Scalar from, Scalar to, double value) {
+  const bool has_zero = from != Scalar::kFloat64 && bits_of(to) < 64;
+  if (std::isnan(value)) return has_zero ? 0 : uint64_t{1} << (bits_of(to) - 1);
   const auto [least, most] = limits(to);
   const bool is_signed = program::is_signed(to);
   if (value <= least) return low(is_signed ? uint64_t{1} << (bits_of(to) - 1) : 0, bits_of(to));
   if (value >= most) return low(~uint64_t{0}, bits_of(to) - (is_signed ? 1 : 0));
-  return low(is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value),
-             bits_of(to));
+  return is_signed ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
 }
 
 uint64_t converted(const Operation& o, uint64_t x) {
@@ -150,7 +158,7 @@ uint64_t converted(const Operation& o, uint64_t x) {
   if (from_real) {
     double value = flushed(o, real(o.scalar, x));
     if (!o.how.empty()) value = to_whole(o.how, value);
-    return to_real ? pattern(o.to, flushed(o, bounded(o, value))) : to_integer(o.to, value);
+    return to_real ? pattern(o.to, flushed(o, bounded(o, value))) : to_integer(o.scalar, o.to, value);
   }
   const int64_t value = integer(o.scalar, x);
   const bool is_signed = program::is_signed(o.scalar);
@@ -163,7 +171,7 @@ uint64_t converted(const Operation& o, uint64_t x) {
   }
   if (!o.saturates) return low(static_cast<uint64_t>(value), bits_of(o.to));
   if (is_signed && value < 0) {
-    const int64_t least = program::is_signed(o.to) ? -(int64_t{1} << (bits_of(o.to) - 1)) : 0;
+    const int64_t least = program::is_signed(o.to) ? std::numeric_limits<int64_t>::min() >> (64 - bits_of(o.to)) : 0;
     return low(static_cast<uint64_t>(std::max(value, least)), bits_of(o.to));
   }
   const uint64_t most = low(~uint64_t{0}, bits_of(o.to) - (program::is_signed(o.to) ? 1 : 0));
@@ -270,7 +278,10 @@ uint64_t saturated(const Operation& o, uint64_t a, uint64_t b) {
 
 uint64_t of_integers(const Operation& o, const std::vector<uint64_t>& x) {
   const auto at = [&](std::size_t i) { return i < x.size() ? x[i] : 0; };
-  const uint64_t a = at(0), b = at(1), c = at(2);
+  // A register may be wider than the type: the rest of it does not count.
+  const bool is_shift = o.code == Code::kShl || o.code == Code::kShr;
+  const uint32_t bits = std::max<uint32_t>(bits_of(o.scalar), 8);
+  const uint64_t a = low(at(0), bits), b = is_shift ? low(at(1), 32) : low(at(1), bits), c = at(2);
   const auto wide = [&](uint64_t value) { return static_cast<uint64_t>(integer(o.scalar, value)); };
   switch (o.code) {
     case Code::kMove:
@@ -315,7 +326,7 @@ uint64_t of_integers(const Operation& o, const std::vector<uint64_t>& x) {
       return a == 0;
     case Code::kShl:
     case Code::kShr:
-      return shifted(o, a, low(b, 32));
+      return shifted(o, a, b);
     case Code::kSelect:
       return c != 0 ? a : b;
     case Code::kPopc:
@@ -372,6 +383,9 @@ uint64_t of_one(const Operation& o, const std::vector<uint64_t>& x) {
 }  // namespace
 
 uint64_t compute(const Operation& o, const std::vector<uint64_t>& operands) {
+  // A narrow result of cvt fills its register, with its sign.
+  const bool fills = o.code == Code::kConvert && !o.is_pair && !program::is_float(o.to) && bits_of(o.to) < 32;
+  if (fills) return low(static_cast<uint64_t>(integer(o.to, of_one(o, operands))), 32);
   if (!o.is_pair) return low(of_one(o, operands), o.is_pair_to ? 2 * bits_of(o.to) : bits_of(o.to));
   uint64_t made = 0;
   for (uint32_t half = 0; half < 2; ++half) {

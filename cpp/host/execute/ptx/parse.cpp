@@ -107,6 +107,22 @@ bool has(std::string_view list, std::string_view word) {
   return false;
 }
 
+// `${0}` and `${0:u}` are `$0`.
+std::string without_braces(const std::string& text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t end = text.compare(i, 2, "${") == 0 ? text.find('}', i) : std::string::npos;
+    if (end == std::string::npos) {
+      plain += text[i];
+    } else {
+      plain += '$';
+      plain.append(text, i + 2, text.find_first_of(":}", i) - i - 2);
+      i = end;
+    }
+  }
+  return plain;
+}
+
 std::string trimmed(const std::string& text) {
   const auto begin = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n");
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
@@ -150,12 +166,16 @@ class Parser {
     scopes_.emplace_back();
     for (const std::string& kind : words(constraints, ',')) {
       if (trimmed(kind).empty() || trimmed(kind)[0] == '~') continue;
-      if (trimmed(kind)[0] == '+') refuse(concat("the constraint ", trimmed(kind)));
+      const char first = trimmed(kind)[0];
+      if (first == '+' || std::isdigit(static_cast<unsigned char>(first)) != 0) {
+        refuse(concat("the constraint ", trimmed(kind)));
+      }
       const Register own = made_.registers++;
-      (trimmed(kind)[0] == '=' ? made_.outputs : made_.inputs).push_back(own);
+      (first == '=' ? made_.outputs : made_.inputs).push_back(own);
+      if (first != '=') written_.push_back(own);
       arguments_.push_back(own);
     }
-    statements(without_comments(text));
+    statements(without_comments(without_braces(text)));
   }
 
   Assembly made() { return std::move(made_); }
@@ -217,6 +237,7 @@ class Parser {
       if (form == std::end(kForms)) refuse();
       known(operation, *form, parts, operands);
     }
+    written_.insert(written_.end(), operation.results.begin(), operation.results.end());
     made_.operations.push_back(std::move(operation));
   }
 
@@ -271,6 +292,7 @@ class Parser {
         if (is_float) operation.code = Code::kFma;
         [[fallthrough]];
       case Code::kMul:
+        if (!is_float && operation.saturates) refuse();
         if (is_float != operation.how.empty()) refuse();
         if (operation.how == "wide") {
           if (bits_of(operation.scalar) == 64) refuse();
@@ -293,6 +315,7 @@ class Parser {
       case Code::kShuffle:
       case Code::kRedux:
         if (operation.how.empty()) refuse();
+        made_.is_together = true;
         break;
       case Code::kAdd:
       case Code::kSub:
@@ -360,7 +383,7 @@ class Parser {
 
   void results(Operation& operation, const std::string& text) {
     for (const std::string& each : words(text, '|')) {
-      operation.results.push_back(each == "_" ? kNoRegister : place(trimmed(each)));
+      operation.results.push_back(trimmed(each) == "_" ? kNoRegister : place(trimmed(each)));
     }
   }
 
@@ -391,7 +414,9 @@ class Parser {
         operation.how = part;
       } else if (has("ftz sat relu", part)) {
         modify(operation, part);
-      } else if (!has("rn rna satfinite", part)) {
+      } else if (part == "satfinite") {
+        operation.is_finite = true;
+      } else if (!has("rn rna", part)) {
         refuse();
       }
     }
@@ -416,7 +441,8 @@ class Parser {
 
   // A register by its name, or an operand of the text.
   Register place(const std::string& text) {
-    if (text.size() > 1 && text[0] == '$' && text.find_first_not_of("0123456789", 1) == std::string::npos) {
+    if (text.size() > 1 && text.size() < 5 && text[0] == '$' &&
+        text.find_first_not_of("0123456789", 1) == std::string::npos) {
       const auto which = static_cast<std::size_t>(std::atoi(text.c_str() + 1));
       if (which >= arguments_.size()) refuse();
       return arguments_[which];
@@ -437,7 +463,12 @@ class Parser {
     }
     const bool is_number = std::isdigit(static_cast<unsigned char>(text[0])) != 0 ||
                            ((text[0] == '-' || text[0] == '+') && text.size() > 1);
-    if (!is_number) return place(text);
+    if (!is_number) {
+      const Register found = place(text);
+      const bool is_known = std::find(written_.begin(), written_.end(), found) != written_.end();
+      if (!is_known) refuse(concat("`", statement_, "`, which reads ", text, " before it is written"));
+      return found;
+    }
     const Register own = made_.registers++;
     made_.constants.emplace_back(own, number(text, type));
     return own;
@@ -450,6 +481,7 @@ class Parser {
     operation.operands = std::move(operands);
     operation.how = how;
     operation.results = {made_.registers++};
+    written_.push_back(operation.results[0]);
     made_.operations.push_back(operation);
     return operation.results[0];
   }
@@ -458,7 +490,8 @@ class Parser {
     char* end = nullptr;
     if (text.size() > 2 && text[0] == '0' && (text[1] == 'f' || text[1] == 'F' || text[1] == 'd' || text[1] == 'D')) {
       const uint64_t pattern = std::strtoull(text.c_str() + 2, &end, 16);
-      if (*end != 0) refuse();
+      const bool is_double = text[1] == 'd' || text[1] == 'D';
+      if (*end != 0 || !program::is_float(type) || is_double != (bits_of(type) == 64)) refuse();
       return pattern;
     }
     if (text.find('.') != std::string::npos) {
@@ -468,13 +501,14 @@ class Parser {
     }
     if (program::is_float(type)) refuse();
     const bool is_negative = text[0] == '-';
+    if (text.find_first_of("+-", 1) != std::string::npos) refuse();
     const uint64_t size = std::strtoull(text.c_str() + (is_negative || text[0] == '+' ? 1 : 0), &end, 0);
     if (*end != 0 && std::string(end) != "U") refuse();
     return low(is_negative ? 0 - size : size, bits_of(type));
   }
 
   Assembly made_;
-  std::vector<Register> arguments_;
+  std::vector<Register> arguments_, written_;
   std::vector<std::map<std::string, Register>> scopes_;
   std::string statement_;
 };

@@ -89,7 +89,7 @@ class Lanes {
   void together(const Operation& o, Mask active) {
     int32_t masks[kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) masks[l] = static_cast<int32_t>(row(o.operands.back())[l]);
-    look_at_mask(warp_, instruction_, masks);
+    look_at_mask(warp_, instruction_, active, masks);
     uint64_t values[kLanes];
     std::memcpy(values, row(o.operands[0]), sizeof values);
     each_lane(active, [&](uint32_t l) {
@@ -100,7 +100,7 @@ class Lanes {
         case Op::kShuffle: {
           const auto from = shuffle_source(o.how, l, static_cast<uint32_t>(row(o.operands[1])[l]),
                                            static_cast<uint32_t>(row(o.operands[2])[l]));
-          if (from) look_at_source(warp_, instruction_, l, *from);
+          if (from) look_at_source(warp_, instruction_, active, l, *from);
           put(o, 1, l, from.has_value());
           return put(o, 0, l, values[from.value_or(l)]);
         }

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "core/error.hpp"
+#include "host/execute/ptx/assembly.hpp"
 #include "shadow.hpp"
 
 namespace tilewright::execute {
@@ -176,6 +177,7 @@ void Shadow::flow(Warp& warp, const Instruction& i) {
       const std::size_t given = info.slots.size() - i.count;
       Cause all;
       for (std::size_t o = 0; o < given; ++o) all.add(cause(warp, info.slots[o], bytes_of(info.types[o]), 0));
+      if (info.assembly->is_together) all.lanes = (all.lanes & warp.mask) != 0 ? kAllLanes : 0;
       for (std::size_t o = given; o < info.slots.size(); ++o) {
         set(warp, info.slots[o], bytes_of(info.types[o]), 0, all);
       }

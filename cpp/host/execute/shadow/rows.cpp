@@ -91,7 +91,7 @@ Mask write_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_re
   }
   Mask done = row.mask;
   const bool has_more = row.more != nullptr && row.more->has_any;
-  if (newest >= row.safe) {
+  if (newest >= row.safe || has_more) {
     for (Mask left = row.mask; left != 0; left &= left - 1) {
       const auto l = static_cast<uint32_t>(std::countr_zero(left));
       const uint32_t g = row.granule[l];

@@ -236,6 +236,7 @@ std::optional<Shadow::Place> Shadow::shared_place(const Warp& warp, const Instru
   place.cells = of.memory->shared.get();
   place.first = address >> shared_shift_;
   place.last = (address + bytes - 1) >> shared_shift_;
+  place.more = of.memory->more.get();
   return place;
 }
 
@@ -346,10 +347,17 @@ void Shadow::arrive(Warp& warp, const Instruction& instruction, int barrier) {
   CtaClocks& clocks = warp.cta->memory->clocks;
   const auto lane = static_cast<uint32_t>(std::countr_zero(warp.mask));
   const uint32_t event = clocks_.event(warp, instruction, false);
-  // Who does not know that a use has ended may be one of those who complete it.
-  for (const Record before : clocks.last_uses[barrier]) {
+  // Who does not know that a use by others has ended may be one of those who complete it.
+  const std::vector<Record>& last = clocks.last_uses[barrier];
+  const bool was_there =
+      std::any_of(last.begin(), last.end(), [&](Record before) { return clocks_[before].warp == warp.index; });
+  for (const Record before : last) {
     const Event& other = clocks_[before];
-    if (other.warp == warp.index || clocks_.is_ordered(clocks, warp, lane, before)) continue;
+    bool is_known = was_there;
+    for (Mask left = warp.mask; !is_known && left != 0; left &= left - 1) {
+      is_known = clocks_.is_ordered(clocks, warp, static_cast<uint32_t>(std::countr_zero(left)), before);
+    }
+    if (is_known) continue;
     Finding* finding = warp.cta->count(warp, instruction, FindingKind::kBarrier, static_cast<int>(lane), other.place);
     if (finding != nullptr) {
       finding->message =

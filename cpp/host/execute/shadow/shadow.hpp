@@ -229,6 +229,7 @@ class Shadow {
     std::size_t first = 0, last = 0;  // granules
     const MemoryRange* range = nullptr;
     const Segment* segment = nullptr;
+    MoreReads* more = nullptr;  // of shared memory
   };
 
   std::pair<uint64_t, uint64_t> shared_bounds(const Warp& warp, const AccessCode& access) const;

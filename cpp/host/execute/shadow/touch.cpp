@@ -82,7 +82,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
   };
   const Asked of_both(clocks_, warp, clocks);
-  MoreReads* const more = place.cells == warp.cta->memory->shared.get() ? warp.cta->memory->more.get() : nullptr;
+  MoreReads* const more = place.more;
   const auto race = [&](Record record, bool writes) {
     find_race(warp, instruction, access, use, address, place, lane, record, writes);
   };
@@ -113,7 +113,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
         cells.read[g] = reads;
       } else if (!is_second_open || of_both.is_of_one_other(first, second)) {
         cells.other_read[g] = reads;
-      } else if (more != nullptr) {
+      } else if (more == warp.cta->memory->more.get()) {
         more->add(g, warp.index, reads);
       }
       continue;

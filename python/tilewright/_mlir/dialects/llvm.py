@@ -113,8 +113,8 @@ def inline_asm(
 
     `res`: the type of the result (`Int32.mlir_type`, `T.i32()`), a StructType for several, None for none. constraints:
     `=r` for a result, then a letter for each operand, by commas: r and l for 32 and 64 bits, f and d for floats, h for
-    16 bits, i for a constant. A Boolean is a 32-bit register, 0 or not. The CPU knows few instructions: it refuses
-    others by their text. RuntimeError outside of a function that is traced.
+    16 bits, i for a constant. A Boolean is a 32-bit register, 0 or not. The CPU executes instructions in a row
+    without accesses to memory, and refuses others by their text. RuntimeError outside of a function that is traced.
     """
     trace_of = traced("llvm.inline_asm")
     del trace_of, is_align_stack, asm_dialect

@@ -125,10 +125,15 @@ def tma_tile(
         )
     elements = prod(box)
     if elements < size and elements * dtype.bits % (8 * _BOX_ALIGNED):
+        fix = (
+            "share it with fewer CTAs"
+            if slices > 1
+            else f"choose a tile whose extents are at most {MAX_BOX_EXTENT}, or multiples of it"
+        )
         raise ValueError(
             f"{function}: the tile {cta_tiler} takes several boxes {tuple(box)}, and the second one would begin at "
             f"byte {elements * dtype.bits // 8} of shared memory, but TMA begins at multiples of {_BOX_ALIGNED}; "
-            f"choose a tile whose extents are at most {MAX_BOX_EXTENT}, or multiples of it"
+            f"{fix}"
         )
     part = size // slices * dtype.bits // 8
     if span is not None and slices > 1 and part % (_ROWS * span):
