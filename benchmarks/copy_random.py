@@ -23,9 +23,9 @@ from gpu import GIB, MIB, Arena, Contestant, rotating
 from tilewright import kernels
 from tilewright.kernels.common.operands import CPU, Operand
 from tilewright.kernels.copy.accesses import copy_instructions
-from tilewright.kernels.copy.planned import plan_operands
 from tilewright.kernels.copy.packing import packed_copy
 from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.planned import plan_operands
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 SECTOR, LARGE = 32, 16 * MIB  # bytes: what memory moves at least, and the copies whose speed has a limit
