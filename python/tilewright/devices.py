@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DEVICES", "H200", "DeviceFacts", "architecture", "is_architecture"]
+__all__ = ["DEVICES", "H200", "SHARED_BYTES", "DeviceFacts", "architecture", "is_architecture"]
 
 
 def architecture(major: int, minor: int) -> str:
@@ -52,3 +52,5 @@ DEVICES: dict[str, DeviceFacts] = {
     "sm_120a": DeviceFacts("NVIDIA RTX PRO 6000", 120, 188, 101376),
 }
 H200 = DEVICES["sm_90a"]
+# The most shared memory of a block, by the architecture without a or f.
+SHARED_BYTES = {name.rstrip("a"): facts.shared_bytes for name, facts in DEVICES.items()}

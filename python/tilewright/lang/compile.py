@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program as core
-from tilewright.devices import DEVICES
+from tilewright.devices import SHARED_BYTES
 from tilewright.lang.collection import Uncollected
 from tilewright.runtime.compiler import compile_program
 from tilewright.runtime.compiler import kernel as kernel_on
@@ -24,12 +24,6 @@ __all__ = ["OPTIONS", "CompiledKernel"]
 # A product and a sum are two roundings, as Python's are; machine code says which line of Python it is of.
 OPTIONS = ("-fmad=false", "-lineinfo")
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that a block has unasked
-
-
-def _shared_of(arch: str) -> int | None:
-    """The most shared memory of a block, in bytes; None for an architecture that is not listed."""
-    number = arch.rstrip("af")
-    return next((facts.shared_bytes for name, facts in DEVICES.items() if name.rstrip("a") == number), None)
 
 
 class CompiledKernel:
@@ -103,8 +97,8 @@ class CompiledKernel:
 
     def _require_architecture(self) -> None:
         """ValueError where the architecture lacks an instruction, or the shared memory."""
-        most = _shared_of(self.arch)
-        if most is not None and self.shared_bytes > most:
+        most = SHARED_BYTES.get(self.arch.rstrip("af"), self.shared_bytes)
+        if self.shared_bytes > most:
             raise ValueError(
                 f"{self.name}: its shared memory has {self.shared_bytes} bytes, but a block has at most {most} on "
                 f"{self.arch}; take smaller tiles or fewer stages"

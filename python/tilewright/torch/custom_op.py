@@ -89,7 +89,7 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Custo
 
 
 def _detached(value: Any) -> Any:
-    return value.detach() if isinstance(value, torch.Tensor) else value
+    return value.detach() if isinstance(value, torch.Tensor) and value.requires_grad else value
 
 
 def _require_named(compiled: Compiled, tensors: list[str], mutates: Sequence[str]) -> None:

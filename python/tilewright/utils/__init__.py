@@ -11,7 +11,7 @@ from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
 from tilewright.cute.tensors.tensor import as_tensor
 from tilewright.cute.text.print_tv import print_latex_tv
 from tilewright.cute.text.printing import print_latex
-from tilewright.devices import DEVICES
+from tilewright.devices import SHARED_BYTES
 from tilewright.lang.library.smem import SmemAllocator
 from tilewright.utils import hardware_info, hopper_helpers
 from tilewright.utils.grouped_scheduler import (
@@ -49,9 +49,9 @@ __all__ = [
     "print_latex_tv",
 ]
 
-_SHARED_BYTES = {name.rstrip("a"): facts.shared_bytes for name, facts in DEVICES.items()}
-# The generations by the names that CuTeDSL's functions take beside sm_90.
-_SHARED_BYTES |= {"ampere": 166912, "ada": 101376, "hopper": 232448, "blackwell": 232448}
+# The generations have the names that CuTeDSL's functions take beside sm_90.
+_GENERATIONS = {"ampere": "sm_80", "ada": "sm_89", "hopper": "sm_90", "blackwell": "sm_100"}
+_SHARED_BYTES = SHARED_BYTES | {name: SHARED_BYTES[arch] for name, arch in _GENERATIONS.items()}
 
 
 def get_smem_capacity_in_bytes(compute_capability: str = "sm_90") -> int:

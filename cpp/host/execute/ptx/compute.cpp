@@ -1,7 +1,6 @@
 // What one lane computes by an instruction of inline PTX.
 #include <algorithm>
 #include <bit>
-#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -11,8 +11,6 @@ using Op = ptx::Code;
 
 namespace {
 
-using Row = uint64_t[kLanes];  // of a register
-
 class Lanes {
  public:
   Lanes(Warp& warp, const Instruction& instruction, std::vector<uint64_t>& file)
@@ -60,7 +58,7 @@ class Lanes {
     put(o, 0, lane, ptx::compute(o, values_));
     if (o.code != Op::kCompare || o.results.size() < 2) return;
     Operation other = o;  // p|q: the second one has the comparison turned round
-    if (!o.with.empty()) other.with.clear();
+    other.with.clear();
     const uint64_t is_not = ptx::compute(other, values_) ^ 1, with = o.with.empty() ? 0 : values_[2];
     put(o, 1, lane, o.with == "and" ? is_not & with : o.with == "or" ? is_not | with : is_not ^ with);
   }

@@ -375,9 +375,9 @@ void Shadow::reset(Cta& cta, int barrier) { Clocks::reset(cta.memory->clocks, ba
 
 void Shadow::fence(Warp& warp, const std::string& text) {
   if (text.starts_with("proxy.async")) {
-    const bool has_space = text.find(".shared") != std::string::npos || text.find(".global") != std::string::npos;
-    return clocks_.fence_proxy(warp.cta->memory->clocks, warp, !has_space || text.find(".shared") != std::string::npos,
-                               !has_space || text.find(".global") != std::string::npos);
+    const bool names_shared = text.find(".shared") != std::string::npos;
+    const bool names_global = text.find(".global") != std::string::npos;
+    return clocks_.fence_proxy(warp.cta->memory->clocks, warp, !names_global, !names_shared);
   }
   if (text.starts_with("mbarrier_init")) return clocks_.fence_inits(warp.cta->memory->clocks, warp);
   if (text.starts_with("proxy.tensormap")) return clocks_.fence_maps(warp.cta->memory->clocks, warp);

@@ -46,7 +46,10 @@ struct Cells {
 // Of the shared memory of a CTA: reads of the CTA's warps beside those two, the last one of each.
 struct MoreReads {
   explicit MoreReads(std::size_t granules) : count(granules), warps(zeros<uint32_t>(count)) {}
-  void clear() { std::fill_n(warps.get(), has_any ? count : 0, 0), has_any = false; }
+  void clear() {
+    if (has_any) std::fill_n(warps.get(), count, 0);
+    has_any = false;
+  }
 
   void add(std::size_t granule, uint32_t warp, Record record) {
     if (warp >= of_warp.size()) of_warp.resize(warp + 1);

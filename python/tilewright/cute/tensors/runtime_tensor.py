@@ -126,17 +126,13 @@ class RuntimeTensor(Tensor):
         >>> print(from_dlpack(numpy.zeros((4, 8), numpy.float32)).mark_layout_dynamic().layout)
         (?,?):(?{i64},1)
         """
+        return self._marked(leading_dim)
+
+    def _marked(self, leading_dim: int | None = None, is_argument: bool = False) -> RuntimeTensor:
+        """mark_layout_dynamic, also of an argument that nobody marked."""
         self._require_32_bits("mark_layout_dynamic")
         self._require_extents("mark_layout_dynamic", range(len(self.shape)))
-        return self._with_dynamic_layout(self._leading_dim(leading_dim))
-
-    def _as_argument(self) -> RuntimeTensor:
-        """As mark_layout_dynamic, of an argument that nobody marked."""
-        self._require_32_bits("mark_layout_dynamic")
-        self._require_extents("mark_layout_dynamic", range(len(self.shape)))
-        return self._with_dynamic_layout(self._leading_dim(None, is_argument=True))
-
-    def _with_dynamic_layout(self, lead: int | None) -> RuntimeTensor:
+        lead = self._leading_dim(leading_dim, is_argument)
         shape, stride = self.shape, self.stride
         if shape:
             self.layout = _core.make_layout(

@@ -196,6 +196,6 @@ def array_form(tensor: RuntimeTensor, name: str, in_kernel: bool) -> TensorForm:
     key = (name, in_kernel, pointer.dtype, pointer.memspace, pointer.alignment, kinds)
     form = _array_forms.get(key)
     if form is None or max(shape, default=0) > Int32.max:
-        marked = RuntimeTensor._imported(pointer, tensor.layout, False)._as_argument()
+        marked = RuntimeTensor._imported(pointer, tensor.layout, False)._marked(is_argument=True)
         form = _array_forms[key] = TensorForm(name, PointerForm(name, marked.iterator, in_kernel), marked.layout)
     return form

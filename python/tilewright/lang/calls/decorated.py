@@ -225,7 +225,7 @@ def stepped(
         elif dtype is not None:
             return dtype(value)
         elif hasattr(value, "__dlpack__") and not isinstance(value, Tensor) and not is_constexpr(annotation):
-            value = import_array(value, where)._as_argument().traced()
+            value = import_array(value, where)._marked(is_argument=True).traced()
         if in_kernel and isinstance(value, Tensor) and isinstance(value.iterator, Pointer):
             return Tensor(value.iterator.in_global_memory(), value.layout)
         return value.in_global_memory() if in_kernel and isinstance(value, Pointer) else value
