@@ -68,7 +68,8 @@ def get_smem_capacity_in_bytes(compute_capability: str = "sm_90") -> int:
             f"{shown(compute_capability)}"
         )
     try:
-        return _SHARED_BYTES[compute_capability.removesuffix("a")]
+        is_number = compute_capability.startswith("sm_")
+        return _SHARED_BYTES[compute_capability.rstrip("af") if is_number else compute_capability]
     except KeyError:
         raise ValueError(
             f"get_smem_capacity_in_bytes: {compute_capability!r} is no architecture that is known here"
