@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 WORDS = 6  # of the kernel's parameter, before those of the batch modes
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
 # Those in kernels/tilewright/wgmma.cuh.
-N_EXTENTS = (*range(8, 177, 8), *range(192, 257, 16))
+N_EXTENTS = tuple(range(8, 257, 8))
 
 
 def beside_stages(problem: GemmProblem, bN: Any, consumers: Any, buffers: Any, boxes: Any) -> Any:
