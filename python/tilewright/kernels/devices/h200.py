@@ -31,7 +31,6 @@ WAVES = {
 
 # When C is planned both ways round, operands are copied, or the last rows are left to another GEMM.
 RULE = {
-    "wide": 640,  # rows of C up to which wgmma is asked for both ways; 2026-11-22
     "copying": 0.059,  # of the time, at most: what copies may take that bring single elements along K; 2026-11-21
     "copying_along": 0.044,  # the same where none of them lie along K
     "residue_tile": 128,  # rows or columns of a tile, the last one of which is a residue tile; 2026-11-22
@@ -234,7 +233,8 @@ SM80 = {
 }
 
 # gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. Those that made choices
-# for random shapes slower were left out of a family of 819, 2026-11-29.
+# for random shapes slower were left out of a family of 819, 2026-11-29; some of 120 others that made them faster for 263
+# shapes, both ways round, were added, 2026-11-30.
 SM90_CONFIGS = {
     # defaults: two consumers, cooperative, clusters of (1,1), no split, one CTA of a multiprocessor, up to 8 stages
     "configs": (
@@ -343,14 +343,33 @@ SM90_CONFIGS = {
         {"bM": 192, "bN": 192, "consumers": 3, "cluster": (1, 2)},
         {"bM": 256, "bN": 64},
         {"bM": 256, "bN": 144, "cluster": (1, 2)},
-        {"bM": 256, "bN": 152, "cluster": (1, 2)},
         {"bM": 128, "bN": 80, "split_k": 2},
         {"bM": 128, "bN": 96, "split_k": 2},
         {"bM": 128, "bN": 96, "cluster": (1, 4)},
         {"bM": 128, "bN": 112, "cluster": (2, 1)},
-        {"bM": 128, "bN": 128, "cluster": (2, 2)},
         {"bM": 128, "bN": 176, "cluster": (2, 1)},
-        {"bM": 192, "bN": 80, "consumers": 3, "split_k": 2},
+        {"bM": 64, "bN": 96, "consumers": 1, "cluster": (1, 2), "stages": 13},
+        {"bM": 64, "bN": 96, "consumers": 1, "cluster": (4, 2), "stages": 13},
+        {"bM": 128, "bN": 80, "cluster": (2, 2)},
+        {"bM": 128, "bN": 96},
+        {"bM": 128, "bN": 96, "cluster": (2, 2)},
+        {"bM": 128, "bN": 104},
+        {"bM": 128, "bN": 104, "cluster": (1, 2)},
+        {"bM": 128, "bN": 112, "cluster": (1, 2)},
+        {"bM": 128, "bN": 120},
+        {"bM": 128, "bN": 120, "cluster": (1, 2)},
+        {"bM": 128, "bN": 168, "cluster": (1, 2)},
+        {"bM": 128, "bN": 200},
+        {"bM": 128, "bN": 200, "cluster": (1, 2)},
+        {"bM": 128, "bN": 224, "cluster": (1, 2)},
+        {"bM": 128, "bN": 240, "cluster": (2, 1)},
+        {"bM": 192, "bN": 136, "consumers": 3},
+        {"bM": 192, "bN": 144, "consumers": 3},
+        {"bM": 192, "bN": 160, "consumers": 3, "cluster": (1, 2)},
+        {"bM": 192, "bN": 168, "consumers": 3, "cluster": (1, 2)},
+        {"bM": 256, "bN": 112, "cluster": (2, 1)},
+        {"bM": 256, "bN": 152, "cluster": (1, 2)},
+        {"bM": 256, "bN": 160, "cluster": (2, 1)},
     ),
     # Steps along K: what takes time is to write C, whose rows are then written together, by CTAs that do not run ahead.
     "few_steps": 4,
@@ -369,37 +388,39 @@ SM90_CONFIGS = {
     "shared_steps": 16,  # along K, at least
     "shared_sums": 24576,  # of a tile, at least: with fewer 3 of 3 shapes took 15 to 24 % longer than without
     "shared_parts": 7,  # of other shares, that are added to those of a tile's first one, at most
-    "shared_gain": 0.955,  # the part of the time that may be left: less than this the model does not tell apart
+    "shared_gain": 0.96,  # the part of the time that may be left: less than this the model does not tell apart
 }
 
-# gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 6,700 launches
-# of 900 shapes; `again`, `fetches` and `exchange` on 2026-11-30 to 2,080 launches of 170 shapes.
+# gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 6,700 launches of 900 shapes; `fetches`
+# and `exchange` on 2026-11-30 to 2,080 launches of 170 shapes; `broken_rows`, `broken_sectors`, `latency`, `store`,
+# `box`, `memory`, `again`, `asking`, `written` and `hot` on that day to 1,316 launches of 160 shapes.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
     "ingest": 84.5,  # bytes a clock that come into a multiprocessor
     "stream": 48.5,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
     "broken_lines": 1.2,  # times as fast it takes the bytes of lines that rows of C share: 34 launches, 2026-11-30
-    "broken_rows": 1.51,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
-    "latency": 1790,  # of a stage, from asking for it until it may be asked for again
+    "broken_rows": 1.45,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "broken_sectors": 2.0,  # the same where they do not begin at its sectors of 32 bytes
+    "latency": 1430,  # of a stage, from asking for it until it may be asked for again
     "launch": 9.85e-07,  # seconds
     "fill": 655,  # to start
     "cluster": 749,  # to start, besides, in a cluster
     "split": 273,  # to begin the exchange of sums
     "exchange": 23.6,  # bytes a clock, of sums that are read from other CTAs of a cluster
-    "store": 16.9,  # bytes a clock
-    "box": 50,  # clocks of each box of C, besides
-    "memory": 5.49e12,  # bytes a second, that are read
-    "again": 1.05e13,  # the same of the larger operand, where several clusters ask for the same rows of it
-    "asking": 3,  # clusters of which that counts, at most: more find them in the L2
-    "written": 4.87e12,  # the same of C
+    "store": 18.6,  # bytes a clock
+    "box": 75,  # clocks of each box of C, besides
+    "memory": 4.94e12,  # bytes a second, that are read
+    "again": 1.3e13,  # the same of rows that several clusters ask for, but for the first time
+    "asking": 5,  # clusters of which that counts, at most: more find them in the L2
+    "written": 3.9e12,  # the same of C
     "begun": 148,  # clocks of a tile, besides: barriers, and until its first stage is there
     "outstanding": 8,  # stages of a CTA that are asked for at a time: more do not help
     "kept": 0.525,  # of them, that are not asked for, since they are read
     "sharpness": 4.42,  # of what overlaps: the p of the p-norm of the times
     "fetches": 0.049,  # of the time that the L2 needs
     "l2": 3.1e12,  # bytes a second
-    "hot": 0.109,  # requests a clock for each line that all multiprocessors ask for
+    "hot": 0.17,  # requests a clock for each line that all multiprocessors ask for
     "lead": 4,  # steps along K whose lines they ask for at a time
     "direct": 1070,  # clocks, to store from registers
     "overlapped": 0.957,  # of storing a tile, in ping-pong

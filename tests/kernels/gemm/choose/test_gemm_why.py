@@ -15,7 +15,7 @@ from tilewright.kernels.gemm.choose.why import why
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
-from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import cost as simt_cost
 from tilewright.kernels.gemm.sm80 import choose as sm80_choose
 from tilewright.kernels.gemm.sm90 import choose as sm90_choose
@@ -157,7 +157,8 @@ def test_both_ways_round_are_listed():
     found = why(choose_gemm(problem_of(200, 4096, 4096, BFloat16), ALIGNED, H200))
     assert {x.plan.swapped for x in found} == {True, False}
     assert "C transposed" in str(found)
-    assert {x.plan.swapped for x in why(choose_gemm(problem_of(4096, 4096, 64, BFloat16), ALIGNED, H200))} == {False}
+    adds = problem_of(4096, 4096, 64, BFloat16, epilogue=Epilogue(beta=1.0))
+    assert {x.plan.swapped for x in why(choose_gemm(adds, ALIGNED, H200))} == {False}
 
 
 def test_plans_of_several_launches_have_their_times_too():
@@ -182,8 +183,7 @@ def test_plans_of_several_launches_have_their_times_too():
 
 
 def test_a_plan_that_is_no_candidate_is_listed_first():
-    a = torch.empty(512, 512, dtype=torch.bfloat16)
-    plan = kernels.gemm.plan(a, a.clone())
+    plan = choose_gemm(problem_of(512, 512, 512, BFloat16), ALIGNED, H200)
     other = plan.replace(group=7)
     found = other.why()
     assert found[0].chosen

@@ -92,7 +92,7 @@ def test_what_is_asked_for_to_split_k_is_asked_for_once(monkeypatch):
     asked, divided, choose, divide = [], [], sm90.choose, sm90.considered_in_parts
     monkeypatch.setattr(sm90, "choose", lambda *args: asked.append(args) or choose(*args))
     monkeypatch.setattr(sm90, "considered_in_parts", lambda *args: divided.append(args[:3]) or divide(*args))
-    plan = choose_gemm(problem_of(512, 768, 8192, BFloat16), ALIGNED, H200)
+    plan = choose_gemm(problem_of(512, 768, 4096, BFloat16), ALIGNED, H200)
     assert not isinstance(plan, SplitKGemm)
     assert len(divided) == 2  # parts were looked at, in both orientations
     assert len(divided) == len(set(divided))

@@ -61,7 +61,7 @@ def test_cases_are_what_plans_have():
     """The stages that fit, B that stays, how C is stored and in how many boxes; and the plan costs as much."""
     for problem in problems(12, 2):
         majors = _majors(problem, ALIGNED)
-        cases = cases_of(CONFIGS, problem, H200, 256)
+        cases = cases_of(CONFIGS, problem, H200, (256,) * 3)
         for i, config in enumerate(CONFIGS):
             plan = plan_of(config, problem, majors, ALIGNED, H200)
             if plan is None:
@@ -156,7 +156,7 @@ def test_few_clusters_ask_for_the_same_rows_of_the_larger_operand(m, n, k, b, sw
     assert (plan.swapped, plan.tiler_mnk[:2], plan.split_k) == (swapped, tile, split_k)
     again = config_cost(Config(64, 192, 1, split_k=2), problem_of(256, 3072, 8192, BFloat16), H200)
     once = config_cost(Config(64, 192, 1, split_k=2), problem_of(3072, 256, 8192, BFloat16), H200)
-    assert again.memory - once.memory == pytest.approx(3072 * 8192 * 2 / Sm90Model.of(H200).again)
+    assert again.memory - once.memory == pytest.approx(2 * 3072 * 8192 * 2 / Sm90Model.of(H200).again)
 
 
 @pytest.mark.parametrize("epilogue", EPILOGUES)

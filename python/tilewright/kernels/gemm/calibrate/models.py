@@ -118,8 +118,6 @@ def _sm90(timed: list[Timed], facts: DeviceFacts, until: float) -> Fit:
     model = packaged("SM90_MODEL", facts)
     cases = stacked([cases_of((sample.what,), sample.problem, facts) for sample, _ in timed])
 
-    cases = stacked([cases_of((sample.what,), sample.problem, facts) for sample, _ in timed])
-
     def predict(values: Values) -> list[float]:
         found: list[float] = sm90.costs(cases, facts, sm90.Sm90Model(values, "SM90_MODEL")).seconds.tolist()
         return found

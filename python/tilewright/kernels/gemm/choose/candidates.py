@@ -81,7 +81,7 @@ def considered(
         head = next(run, None)
         if head is not None:
             runs.append(chain([head], run))
-            if not asks_both_ways(kernel, problem, alignments, facts):
+            if not asks_both_ways(kernel, problem, alignments):
                 break
     return runs
 

@@ -1,11 +1,12 @@
 """The rule by which a GEMM's plan is chosen: RECIPES, tried in order. See docs/gemm.md.
 
 A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`. Of wgmma both
-ways are asked for up to `wide` rows, and the one that is expected to be faster is taken.
+ways are asked for, unless they are few, and the one that is expected to be faster is taken.
 """
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright._cached import cached_property
@@ -44,7 +45,6 @@ class Rule(Section):
     """When both ways are asked for, and what copies and residue tiles may cost: RULE in a device's file says more."""
 
     SECTION: ClassVar[str] = "RULE"
-    wide: int
     copying: float
     copying_along: float
     residue_tile: int
@@ -275,28 +275,24 @@ def _without_tf32(problem: GemmProblem) -> GemmProblem:
 def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
-    Of wgmma the one that is expected to be faster, by much if it shares tiles along K, where one side has few rows, but
-    not so few that it is clear, and where C is not read, which was not measured across its rows. Of gemm_sm80 the
-    faster one for elements of 16 bits in rows that are not aligned.
+    Of wgmma the one that is expected to be faster, by much if it shares tiles along K, unless one side has so few rows
+    that it is clear, or C is read, which was not measured across its rows. Of gemm_sm80 the faster one for elements of
+    16 bits in rows that are not aligned.
     """
-    both = asks_both_ways(kernel, problem, alignments, facts)
-    found: list[GemmPlan] = []
+    both = asks_both_ways(kernel, problem, alignments)
+    found: list[tuple[float, GemmPlan]] = []
     for view, aligned, swapped in orientations(problem, alignments):
         plan: GemmPlan | None = kernel.choose(view, aligned, facts)
-        if plan is not None:
-            found.append(plan.replace(swapped=True) if swapped else plan)
-            if not both:
-                break
-    rank = _rank if kernel is SM90 else _as_it_lies
-    return min(found, key=lambda plan: rank(plan, facts)) if len(found) > 1 else next(iter(found), None)
+        if plan is None:
+            continue
+        if not both:
+            return plan.replace(swapped=True) if swapped else plan
+        rank = _rank(plan, facts, aligned) if kernel is SM90 else expected(plan, facts)
+        found.append((rank, plan.replace(swapped=True) if swapped else plan))
+    return min(found, key=itemgetter(0))[1] if found else None  # of two that are equally fast the preferred one
 
 
-def _as_it_lies(plan: GemmPlan, facts: DeviceFacts) -> tuple[float, bool]:
-    """By what both orientations are compared: of two that are equally fast the one that is not swapped is taken."""
-    return expected(plan, facts), plan.swapped
-
-
-def asks_both_ways(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> bool:
+def asks_both_ways(kernel: Kernel, problem: GemmProblem, alignments: Alignments) -> bool:
     """Whether a kernel is asked in both orientations, though it takes the preferred one."""
     p = problem
     if p.epilogue.beta:
@@ -304,7 +300,7 @@ def asks_both_ways(kernel: Kernel, problem: GemmProblem, alignments: Alignments,
     if kernel is SM80:  # others were not measured both ways
         sides = ((p.m, p.a_strides, alignments[0]), (p.n, p.b_strides, alignments[1]))
         return p.a_type.bits == 16 and any(_is_loose(rows, p.k, d, p.a_type, at) for rows, d, at in sides)
-    return kernel is SM90 and FEW < min(p.m, p.n) <= Rule.of(facts).wide
+    return kernel is SM90 and min(p.m, p.n) > FEW
 
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:

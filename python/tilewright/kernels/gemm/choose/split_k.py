@@ -51,6 +51,7 @@ FILLS_BY_ASKING = (2, 1, 0.5, 0.25)  # the same of kernels that are asked for a 
 SHARES = (0.9, 1.2)  # times as many parts as cuBLAS is expected to have
 STEP = 256  # bytes: of all tiles of gemm_sm80 parts have whole steps
 
+_seats = Lazy("tilewright.kernels.gemm.sm90.cost:seats")
 _by_sm90 = Lazy("tilewright.kernels.gemm.sm90.choose:considered_in_parts")
 
 
@@ -120,7 +121,7 @@ def _lengths(problem: GemmProblem, config: Config, facts: DeviceFacts) -> list[i
     p = problem
     along = zip((p.m, p.n), (config.bM, config.bN), config.cluster, strict=True)
     tiles = p.batches * math.prod(-(-extent // (tile * beside)) * beside for extent, tile, beside in along)
-    ctas, most = facts.multiprocessors * config.resident, _most_parts(p, facts)
+    ctas, most = _seats(math.prod(config.cluster), facts) * config.resident, _most_parts(p, facts)
     counts = {min(int(fill * ctas / tiles), most) for fill in FILLS}
     return sorted({length_of_parts(p.k, count, SPAN * 8 // p.a_type.bits) for count in counts if count > 1})
 

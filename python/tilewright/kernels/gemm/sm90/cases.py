@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cases", "Config", "Sm90Configs", "cases_of", "few_steps", "stacked", "store_for"]
 
+SECTOR = 32  # bytes of the L2 that are asked for at a time
 COLUMNS, LINES = (STORES.index(x) for x in ("columns", "lines"))
 
 
@@ -65,8 +66,8 @@ class Sm90Configs(Section):
 
 
 class Cases(NamedTuple):
-    """Of problems: extents, bytes of an element of A and of C, whether A and B lie along K, whether their rows break
-    the L2's lines, how C lies. Of configurations: their fields, the stages that fit, of B those that stay
+    """Of problems: extents, bytes of an element of A and of C, whether A and B lie along K, what their rows break of
+    the L2, how C lies. Of configurations: their fields, the stages that fit, of B those that stay
     (`held`), how C is stored. `shares`: what clusters share along K.
     """
 
@@ -77,8 +78,8 @@ class Cases(NamedTuple):
     size: Any
     a_along_k: Any
     b_along_k: Any
-    breaks_a: Any
-    breaks_b: Any
+    broken_a: Any
+    broken_b: Any
     out: Any
     pitch: Any  # bytes from a row of C to the next, or from a column where it lies along M
     along_m: Any
@@ -115,9 +116,18 @@ def few_steps(problem: GemmProblem, facts: DeviceFacts) -> bool:
     return problem.k * int(problem.a_type.bits) <= Sm90Configs.of(facts).few_steps * SPAN * 8
 
 
-def breaks(strides: tuple[int, ...], problem: GemmProblem) -> bool:
-    """Whether rows of an operand do not begin at the L2's lines."""
-    return (strides[0] if strides[1] == 1 else strides[1]) * problem.a_type.bits // 8 % SPAN != 0
+def broken(strides: tuple[int, ...], problem: GemmProblem, alignment: int) -> int:
+    """What rows of an operand at an address of this alignment break: 2 the L2's sectors, 1 its lines alone, 0 neither.
+
+    >>> from tilewright import BFloat16
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> problem = problem_of(512, 512, 512, BFloat16)
+    >>> [broken((pitch, 1), problem, at) for pitch, at in ((512, 128), (528, 128), (520, 128), (512, 16))]
+    [0, 1, 2, 2]
+    """
+    pitch = (strides[0] if strides[1] == 1 else strides[1]) * problem.a_type.bits // 8
+    begin = math.gcd(pitch, alignment)
+    return 0 if begin % SPAN == 0 else 1 if begin % SECTOR == 0 else 2
 
 
 def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
@@ -127,8 +137,10 @@ def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
     return store_of(problem, config.bM, config.bN, config.split_k, sharing, alignment, paired)
 
 
-def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts, alignment: int = SPAN) -> Cases:
-    """The configurations with a problem whose C begins at a multiple of `alignment` bytes.
+def cases_of(
+    configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts, alignments: tuple[int, int, int] = (SPAN,) * 3
+) -> Cases:
+    """The configurations with a problem whose A, B and C begin at multiples of so many bytes.
 
     >>> from tilewright import BFloat16
     >>> from tilewright.devices import H200
@@ -140,9 +152,9 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     p, size = problem, problem.a_type.bits // 8
     table = _table(tuple(configs))
     along_m = p.c_strides[0] == 1 and p.c_strides[1] != 1
-    broken = breaks(p.a_strides, p), breaks(p.b_strides, p)
+    broken_a, broken_b = broken(p.a_strides, p, alignments[0]), broken(p.b_strides, p, alignments[1])
     steps = -(-p.k * size // SPAN)
-    store = table.stores(p, alignment)
+    store = table.stores(p, alignments[2])
     count = np.where(store == LINES, 2, np.where(stored_by(store, BY_BOXES), table.buffers, 0))
     whole = SPAN * 8 // p.c_type.bits  # columns of a box along N
     across = table.columns if p.c_type.bits == 16 else whole  # the same along M
@@ -152,7 +164,7 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     most = table.most
     if few_steps(p, facts):
         most = np.minimum(most, Sm90Configs.of(facts).few_steps - 1)
-    if all(broken):
+    if broken_a and broken_b:
         narrow = (table.bM + table.bN == 192) & ((table.bM == 64) | (table.bN == 64))
         most = np.where(narrow, np.minimum(most, Sm90Configs.of(facts).broken_stages), most)
     stages = np.minimum(free // ((table.bM + table.bN) * SPAN + 16), most)
@@ -165,7 +177,7 @@ def cases_of(configs: Sequence[Config], problem: GemmProblem, facts: DeviceFacts
     holds = few & alone & several & (left >= np.minimum(stages, 3))
     return Cases(
         m=p.m, n=p.n, k=p.k, batches=p.batches, size=size, a_along_k=p.a_strides[1] == 1,
-        b_along_k=p.b_strides[1] == 1, breaks_a=broken[0], breaks_b=broken[1],
+        b_along_k=p.b_strides[1] == 1, broken_a=broken_a, broken_b=broken_b,
         out=p.c_type.bits // 8, pitch=p.c_strides[1 if along_m else 0] * (p.c_type.bits // 8), along_m=along_m,
         bM=table.bM, bN=table.bN, consumers=table.consumers, ping_pong=table.ping_pong, cM=table.cM, cN=table.cN,
         split_k=table.split_k, resident=table.resident, stages=np.where(holds, np.minimum(left, most), stages),

@@ -18,7 +18,7 @@ from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_pr
 from tilewright.kernels.gemm.sm90.cases import Config, Sm90Configs, cases_of, few_steps
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
 from tilewright.kernels.gemm.sm90.cost import cost as expected
-from tilewright.kernels.gemm.sm90.cost import costs, one_of
+from tilewright.kernels.gemm.sm90.cost import costs, one_of, seats
 from tilewright.kernels.gemm.sm90.plan import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes, smem_layout
 from tilewright.kernels.gemm.sm90.stores import STORES
@@ -115,6 +115,16 @@ def _group(problem: GemmProblem, bM: int, facts: DeviceFacts) -> int:
     return numbers.few_group if problem.m < numbers.many_rows * bM else numbers.many_group
 
 
+def _workers(config: Config, facts: DeviceFacts) -> int:
+    """The CTAs of a configuration that are resident at a time: with more, the last ones begin when others have ended.
+
+    >>> from tilewright.devices import H200
+    >>> [_workers(Config(128, 128, cluster=cluster), H200) for cluster in ((2, 1), (2, 2), (2, 4))]
+    [132, 120, 120]
+    """
+    return seats(math.prod(config.cluster), facts) * config.resident
+
+
 def plan_of(
     config: Config, problem: GemmProblem, k_major: tuple[bool, bool], alignments: tuple[int, int, int],
     facts: DeviceFacts,
@@ -123,7 +133,7 @@ def plan_of(
     p, bM, bN = problem, config.bM, config.bN
     if not _fits(config, problem, k_major) or config.split_k > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
-    case = cases_of((config,), p, facts, alignments[2])
+    case = cases_of((config,), p, facts, alignments)
     store, stages, held = STORES[int(case.store[0])], int(case.stages[0]), int(case.held[0])
     got = received_bytes(bM, bN, config.split_k, config.consumers)
     if stages < 2 or got > (bM + bN) * SPAN:
@@ -146,7 +156,7 @@ def plan_of(
         ping_pong=config.ping_pong,
         store=store,
         store_buffers=config.buffers,
-        workers=facts.multiprocessors * config.resident,
+        workers=_workers(config, facts),
         group=_group(p, bM, facts),
         stream_k_ctas=config.stream_k_ctas,
         held_b=held,
@@ -191,9 +201,9 @@ def _rank(stream_k_ctas: int, seconds: float, numbers: Sm90Configs) -> float:
     return seconds / numbers.shared_gain if stream_k_ctas else seconds
 
 
-def rank(plan: GemmSm90, facts: DeviceFacts) -> float:
+def rank(plan: GemmSm90, facts: DeviceFacts, alignments: tuple[int, int, int]) -> float:
     """By what plans for a problem and for C transposed are compared: see `_rank`."""
-    return _rank(plan.stream_k_ctas, expected(plan, facts).seconds, Sm90Configs.of(facts))
+    return _rank(plan.stream_k_ctas, expected(plan, facts, alignments).seconds, Sm90Configs.of(facts))
 
 
 def _ranked(
@@ -209,13 +219,13 @@ def _ranked(
     if problem.whole_k:  # what is a part already is not shared any more
         configs = tuple(config for config in configs if config.split_k == 1)
     plan = functools.cache(lambda config: plan_of(config, problem, k_major, alignments, facts))
-    alone = costs(cases_of(configs, problem, facts), facts)
+    alone = costs(cases_of(configs, problem, facts, alignments), facts)
     seconds = alone.seconds
     by_time = np.argsort(seconds, kind="stable")
     least = next((seconds[i] for i in by_time if plan(configs[i]) is not None), math.inf)
     sharing = tuple(_with_shares(configs, alone, least, problem, facts))
     configs += sharing
-    found = costs(cases_of(configs, problem, facts), facts) if sharing else alone
+    found = costs(cases_of(configs, problem, facts, alignments), facts) if sharing else alone
     seconds = found.seconds
     ranks = [_rank(config.stream_k_ctas, seconds[i], numbers) for i, config in enumerate(configs)]
     for i in np.argsort(ranks, kind="stable"):
@@ -299,7 +309,7 @@ def given(
             f"{text(N_EXTENTS)}"
         )
     config = Config(tiler[0], tiler[1], warpgroups)
-    case = cases_of((config,), p, H200, alignments[2])
+    case = cases_of((config,), p, H200, alignments)
     count = stages if stages is not None else max(int(case.stages[0]), 2)
     held = int(case.held[0]) if stages is None else 0
     return GemmSm90(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.sm90.plan import GemmSm90
 
-__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "costs", "one_of"]
+__all__ = ["Config", "Sm90Configs", "Sm90Model", "config_cost", "cost", "costs", "one_of", "seats"]
 
 
 class Sm90Model(Section):
@@ -37,6 +37,7 @@ class Sm90Model(Section):
     few_tiles: int
     broken_lines: float
     broken_rows: float
+    broken_sectors: float
     latency: float
     launch: float
     fill: float
@@ -89,8 +90,7 @@ def one_of(costs: Cost, index: int) -> Cost:
 def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> Cost:
     """The times that cases are expected to take: each term is an array, or one number for all."""
     x, model, size = cases, model or Sm90Model.of(facts), cases.size
-    in_cluster = x.cM * x.cN * x.split_k
-    sms = np.where(in_cluster <= 2, facts.multiprocessors, int(facts.multiprocessors * model.quads))
+    sms = np.where(x.cM * x.cN * x.split_k <= 2, seats(1, facts, model), seats(4, facts, model))
     steps, (rounded_m, rounded_n) = x.steps, x.rounded
     tiles = rounded_m * rounded_n * x.batches * x.split_k
     waves = np.ceil(tiles / (sms * x.resident))
@@ -98,7 +98,7 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     together = np.maximum(np.minimum(x.resident, np.ceil(tiles / sms)), 1)
     multiply, shared = x.bM * x.bN / 32, x.bM + x.bM * x.bN / 64
     comes = np.where(x.held > 0, 0, x.bN)  # rows of B for every tile
-    broken = [np.where(breaks, model.broken_rows, 1.0) for breaks in (x.breaks_a, x.breaks_b)]
+    broken = [np.choose(x, (1.0, model.broken_rows, model.broken_sectors)) for x in (x.broken_a, x.broken_b)]
     ingest = (x.bM + comes) * SPAN / model.ingest
     fetch = (x.bM * broken[0] / x.cN + comes * broken[1] / x.cM) * SPAN / model.ingest
     # Rows that few tiles share are read from memory, for all of these at the same time.
@@ -112,9 +112,9 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     start = np.where(is_split, start * waves, start)
     exchange = np.where(is_split, model.split + 4 * x.bM * x.bN / model.exchange, 0)
     of_a, of_b = (x.batches * size * rows * x.k * 1.0 for rows in (x.m, x.n))
-    # The memory streams the larger operand, of which several clusters ask for the same rows at the same time.
-    asking = np.where(of_a > of_b, rounded_n / x.cN, rounded_m / x.cM)
-    again = np.maximum(of_a, of_b) * (np.minimum(asking, model.asking) - 1)
+    # Of the rows that the memory brings, several clusters ask for the same ones at the same time.
+    asking = np.minimum(rounded_n / x.cN, model.asking), np.minimum(rounded_m / x.cM, model.asking)
+    again = of_a * (asking[0] - 1) + of_b * (asking[1] - 1)
     written = x.batches * x.m * x.n * x.out
     useful = (np.minimum(x.bM, x.m) + np.minimum(x.bN, x.n)) / (x.bM + x.bN)
     longer = 1 + model.unused * (1 - useful)
@@ -140,6 +140,12 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
         traffic=model.fetches * tiles * steps * fetch * model.ingest / model.l2,
         hot=_hot(x, model, tiles * steps) * each,
     )
+
+
+def seats(cluster: int, facts: DeviceFacts, model: Sm90Model | None = None) -> int:
+    """The multiprocessors of a device that have a place in a cluster of so many CTAs."""
+    share = (model or Sm90Model.of(facts)).quads if cluster > 2 else 1
+    return int(facts.multiprocessors * share)
 
 
 def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
@@ -172,13 +178,13 @@ def _shared_tiles(x: Cases, model: Sm90Model, tiles: Any, steps: Any, waves: Any
     return joined, waves
 
 
-def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
-    """The time that a plan is expected to take on a device."""
+def cost(plan: GemmSm90, facts: DeviceFacts, alignments: tuple[int, int, int] = (SPAN,) * 3) -> Cost:
+    """The time that a plan is expected to take on a device, with tensors at addresses of these alignments."""
     bM, bN, _ = plan.tiler_mnk
-    resident = max(plan.workers // facts.multiprocessors, 1)
+    resident = max(plan.workers // seats(math.prod(plan.cluster_mn), facts), 1)
     config = Config(
         bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages,
         stream_k_ctas=plan.stream_k_ctas,
     )  # fmt: skip
-    case = cases_of((config,), plan.problem, facts)  # the plan may have been changed: it holds B, or does not
+    case = cases_of((config,), plan.problem, facts, alignments)  # the plan may have been changed: it holds B, or not
     return one_of(costs(case._replace(held=np.array([plan.held_b]), stages=np.array([plan.stages])), facts), 0)
