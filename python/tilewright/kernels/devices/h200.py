@@ -387,6 +387,7 @@ SM90_CONFIGS = {
     "shared_full": 0.9,  # of the last wave: below this
     "shared_steps": 16,  # along K, at least
     "shared_sums": 24576,  # of a tile, at least: with fewer 3 of 3 shapes took 15 to 24 % longer than without
+    "most_shared_sums": 32768,  # the same, at most: 640x14336x4096 took 1.34 times as long as expected by 256 by 160
     "shared_parts": 7,  # of other shares, that are added to those of a tile's first one, at most
     "shared_gain": 0.96,  # the part of the time that may be left: less than this the model does not tell apart
 }
@@ -422,7 +423,8 @@ SM90_MODEL = {
     "l2": 3.1e12,  # bytes a second
     "hot": 0.17,  # requests a clock for each line that all multiprocessors ask for
     "lead": 4,  # steps along K whose lines they ask for at a time
-    "direct": 1070,  # clocks, to store from registers
+    "direct": 1070,  # clocks, to store by warps
+    "across": 1.35,  # times as long as boxes along N take single elements along M; 12 pairs of plans, 2026-11-30
     "overlapped": 0.957,  # of storing a tile, in ping-pong
     "unused": 0.189,  # how much longer the memory takes where stages hold rows outside of the tensors only
     "starved": 0.125,  # how much longer it takes where some multiprocessors have no tile:

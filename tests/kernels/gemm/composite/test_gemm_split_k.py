@@ -196,7 +196,7 @@ def test_what_tma_is_told_of_uneven_parts(monkeypatch):
     problem = problem_of(64, 64, 1000, Float16)
     plan = sm90.choose(parts_problem(problem, 384), ALIGNED, H200)
     equal = plan.replace(problem=parts_problem(problem_of(64, 64, 1152, Float16), 384))
-    whole = plan.replace(problem=problem)
+    whole = plan.replace(problem=problem, store="singles")
     tiles = math.prod(plan.tiles())
     words = *plan.tiles(), 3 * tiles, min(plan.tile_run, plan.tiles()[0])
     # Steps, tiles along M and N, all of them, how many are together, K of a part, parts; and of the first of both the

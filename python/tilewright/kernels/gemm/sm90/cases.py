@@ -61,6 +61,7 @@ class Sm90Configs(Section):
     shared_full: float
     shared_steps: int
     shared_sums: int
+    most_shared_sums: int
     shared_parts: int
     shared_gain: float
 

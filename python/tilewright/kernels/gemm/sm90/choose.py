@@ -168,8 +168,8 @@ def shared(config: Config, problem: GemmProblem, facts: DeviceFacts) -> Config |
     """The configuration with tiles that all CTAs share along K; None where it, or the problem, is none for that."""
     numbers, cluster = Sm90Configs.of(facts), math.prod(config.cluster)
     alone = config.split_k == config.resident == 1 and not config.ping_pong and config.consumers <= 2
-    is_large = config.bM * config.bN >= numbers.shared_sums
-    if not (alone and is_large) or cluster > 2 or problem.whole_k:
+    fits = numbers.shared_sums <= config.bM * config.bN <= numbers.most_shared_sums
+    if not (alone and fits) or cluster > 2 or problem.whole_k:
         return None
     workers, steps = facts.multiprocessors // cluster, -(-problem.k * problem.a_type.bits // (8 * SPAN))
     along = zip((problem.m, problem.n), (config.bM, config.bN), config.cluster, strict=True)

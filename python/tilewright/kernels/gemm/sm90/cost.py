@@ -59,6 +59,7 @@ class Sm90Model(Section):
     hot: float
     lead: int
     direct: float
+    across: float
     overlapped: float
     unused: float
     starved: float
@@ -105,8 +106,8 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     few = model.few_tiles
     streamed = np.where(rounded_n <= few * x.cN, x.bM / x.cN, 0) + np.where(rounded_m <= few * x.cM, comes / x.cM, 0)
     late = model.latency / (together * (np.clip(x.stages, 2, model.outstanding) - model.kept))
-    stored = store_clocks(x, model.store, model.broken_lines) + x.boxes * model.box
-    is_direct = stored_by(x.store, ("pairs", "singles"))
+    stored = store_clocks(x, model.store, model.broken_lines, model.across) + x.boxes * model.box
+    is_direct = stored_by(x.store, ("lines", "pairs", "singles"))
     start = model.fill + np.where(x.cM * x.cN > 1, model.cluster, 0) + np.where(is_direct, model.direct, 0)
     is_split = x.split_k > 1  # nothing of the next tile is fetched before the sums are exchanged
     start = np.where(is_split, start * waves, start)

@@ -17,10 +17,10 @@ WARP, WARP_ROWS = 32, 16  # lanes, and rows of a block that a warp has
 SHARED = 128  # bytes a clock, to or from shared memory
 
 
-def store_clocks(cases: Cases, rate: float, broken: float) -> Any:
+def store_clocks(cases: Cases, rate: float, broken: float, across: float) -> Any:
     """Clocks of a multiprocessor to store a CTA's part of a tile, where the L2 takes `rate` bytes a clock.
 
-    Of lines that rows share it takes `broken` times as many.
+    Of lines that rows share it takes `broken` times as many. Along M registers take `across` times as long.
 
     TMA writes whole sectors. From registers a request of a warp has a piece of each of eight rows, or of C along M of
     each of four columns, which touches a sector, or two where rows begin anywhere. By lines each part of a row touches
@@ -32,7 +32,7 @@ def store_clocks(cases: Cases, rate: float, broken: float) -> Any:
     >>> from tilewright.kernels.gemm.sm90.cases import Config, cases_of
     >>> odd = cases_of((Config(128, 256),), problem_of(2416, 4397, 128, BFloat16), H200)
     >>> for store in ("boxes", "lines", "singles"):
-    ...     print(store, round(float(store_clocks(odd._replace(store=STORES.index(store)), 64.0, 1.2)[0])))
+    ...     print(store, round(float(store_clocks(odd._replace(store=STORES.index(store)), 64.0, 1.2, 1.0)[0])))
     boxes 1024
     lines 3499
     singles 5632
@@ -44,7 +44,7 @@ def store_clocks(cases: Cases, rate: float, broken: float) -> Any:
     pieces = np.where(x.along_m, 4, 8)
     reach = np.where(x.along_m | in_pairs, 8 * size, 7 * size)
     crossing = np.where(x.pitch % (8 * size) != 0, (reach - width) / SECTOR, 0)
-    directly = elements * size / width / WARP * pieces * (1 + crossing) * SECTOR / rate
+    directly = elements * size / width / WARP * pieces * (1 + crossing) * SECTOR / rate * np.where(x.along_m, across, 1)
     by_boxes = stored_by(x.store, BY_BOXES)
     by_lines = np.where(x.store == STORES.index("lines"), _by_lines(x, rate, broken), directly)
     return np.where(by_boxes, elements * size / rate, by_lines)
