@@ -256,17 +256,16 @@ class Rows:
             is_begun = cutlass.and_(more, problem.high(plan, following, group) == following.high)
             if cutlass.const_expr(plan.overlaps):
                 self.leave_Q()
+            before = self.softmax.copy()
             if cutlass.const_expr(plan.overlaps) and is_begun:
                 self.stages_Q.consumer_wait(self.own_Q())
-                before = self.softmax.copy()
                 self.reset(next_T)
                 self.attend(following.high - 1, following, not is_first)
                 self.round()
-                self.finish(state_T, before, mL, store)
             else:
                 is_begun = cutlass.Boolean(False)
                 self.end(not is_first)
-                self.finish(state_T, self.softmax, mL, store)
+            self.finish(state_T, before, mL, store)
             if cutlass.const_expr(not plan.overlaps):
                 self.leave_Q()
             release(tiles.stages, state_T)
