@@ -427,6 +427,8 @@ SM90_MODEL = {
     "across": 1.35,  # times as long as boxes along N take single elements along M; 12 pairs of plans, 2026-11-30
     "overlapped": 0.957,  # of storing a tile, in ping-pong
     "unused": 0.189,  # how much longer the memory takes where stages hold rows outside of the tensors only
+    "crowded": 1.04,  # how much longer a step takes where a consumer adds up more columns than this:
+    "crowding": 288,  # columns of 64 rows
     "starved": 0.125,  # how much longer it takes where some multiprocessors have no tile:
     "starving": 0.95,  # where fewer than so many of them have one
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two

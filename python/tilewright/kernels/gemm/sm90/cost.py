@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.sm90.cases import Cases, Config, Sm90Configs, cases_of, stored_by
-from tilewright.kernels.gemm.sm90.shared_operand import SPAN
+from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN
 from tilewright.kernels.gemm.sm90.store_cost import store_clocks
 from tilewright.kernels.gemm.stream_k import StreamK, has_long_rows
 
@@ -62,6 +62,8 @@ class Sm90Model(Section):
     across: float
     overlapped: float
     unused: float
+    crowded: float
+    crowding: int
     starved: float
     starving: float
     quads: float
@@ -121,7 +123,9 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     longer = 1 + model.unused * (1 - useful)
     longer = longer * np.where((x.stream_k_ctas == 0) & (tiles < model.starving * sms), 1 + model.starved, 1)
     joined, waves = _shared_tiles(x, model, tiles, steps, waves, stored)
-    each, clocks = 1 / model.clock, together * steps / model.clock
+    sums = x.bM * x.bN / ATOM_ROWS / np.where(x.ping_pong > 0, 1, x.consumers)  # columns of 64 rows, of a consumer
+    each = 1 / model.clock
+    clocks = together * steps / model.clock * np.where(sums > model.crowding, model.crowded, 1)
     return Cost(
         launch=model.launch + np.where(is_split, model.split * each, 0),
         start=start * each,
