@@ -233,8 +233,8 @@ SM80 = {
 }
 
 # gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. Those that made choices
-# for random shapes slower were left out of a family of 819, 2026-11-29; some of 120 others that made them faster for 263
-# shapes, both ways round, were added, 2026-11-30.
+# for random shapes slower were left out of a family of 819, 2026-11-29. Some of 120 others, which made them faster for
+# 263 shapes both ways round, were added, 2026-11-30.
 SM90_CONFIGS = {
     # defaults: two consumers, cooperative, clusters of (1,1), no split, one CTA of a multiprocessor, up to 8 stages
     "configs": (
