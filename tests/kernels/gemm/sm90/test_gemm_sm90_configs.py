@@ -13,7 +13,7 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90.cases import cases_of, stacked
-from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, choose, plan_of
+from tilewright.kernels.gemm.sm90.choose import Config, Sm90Configs, _majors, choose, plan_of, shared
 from tilewright.kernels.gemm.sm90.conditions import stores_of
 from tilewright.kernels.gemm.sm90.cost import Sm90Model, config_cost, cost, costs, one_of
 from tilewright.kernels.gemm.sm90.plan import N_EXTENTS
@@ -182,3 +182,31 @@ def test_the_producer_beside_three_consumers_has_registers_enough(compiler, clus
     assert plan.ragged == (True, True)
     report = plan.compile("sm_90a").report[plan.name]
     assert (report.spill_bytes, report.stack_bytes) == (0, 0)
+
+
+def test_clusters_that_stay_all_find_room():
+    """Of four CTAs and more they have 120 of an H200's 132 multiprocessors; what is left over would begin late."""
+    for cluster, workers in (((1, 1), 132), ((2, 1), 132), ((2, 2), 120), ((4, 2), 120)):
+        config = Config(64, 64, 1, cluster=cluster)
+        plan = plan_of(config, problem_of(8192, 8192, 512, BFloat16), (True, True), ALIGNED, H200)
+        assert (plan.workers, plan.ctas) == (workers, workers)
+        assert cost(plan, H200) == config_cost(config, plan.problem, H200)
+
+
+def test_rows_that_begin_at_no_sector_cost_more():
+    """Than those that begin at no line of the L2; whether they do is up to their pitch and their address."""
+    config, found = Config(128, 128), {}
+    for k, address in ((512, 128), (528, 128), (520, 128), (512, 32), (512, 16)):
+        case = cases_of((config,), problem_of(4096, 4096, k, BFloat16), H200, (address, address, 128))
+        found[k, address] = (costs(case, H200).l2 / case.steps).item()
+    whole, lines, sectors = found[512, 128], found[528, 128], found[520, 128]
+    assert whole < lines < sectors
+    assert found[512, 32] == pytest.approx(lines)
+    assert found[512, 16] == pytest.approx(sectors)
+
+
+def test_tiles_beyond_the_largest_share_no_k():
+    """640x14336x4096 by 256 by 160 with shares took 1.33 times as long as by other tiles without, on an H200."""
+    problem = problem_of(14336, 640, 4096, BFloat16, c="m")
+    assert shared(Config(256, 160, cluster=(2, 1)), problem, H200) is None
+    assert shared(Config(128, 256, cluster=(2, 1)), problem, H200) is not None
