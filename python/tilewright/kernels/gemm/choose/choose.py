@@ -6,6 +6,7 @@ ways are asked for, unless they are few, and the one that is expected to be fast
 
 from __future__ import annotations
 
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -280,16 +281,20 @@ def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: Dev
     16 bits in rows that are not aligned.
     """
     both = asks_both_ways(kernel, problem, alignments)
-    found: list[tuple[float, GemmPlan]] = []
+    found: list[tuple[float, bool, GemmPlan]] = []
     for view, aligned, swapped in orientations(problem, alignments):
-        plan: GemmPlan | None = kernel.choose(view, aligned, facts)
-        if plan is None:
-            continue
-        if not both:
-            return plan.replace(swapped=True) if swapped else plan
-        rank = _rank(plan, facts, aligned) if kernel is SM90 else expected(plan, facts)
-        found.append((rank, plan.replace(swapped=True) if swapped else plan))
-    return min(found, key=itemgetter(0))[1] if found else None  # of two that are equally fast the preferred one
+        if both:
+            found += [
+                (_rank(plan, cost, facts) if kernel is SM90 else cost.seconds, swapped, plan)
+                for plan, cost in islice(kernel.considered(view, aligned, facts), 1)
+            ]
+        elif (chosen := kernel.choose(view, aligned, facts)) is not None:
+            found.append((0.0, swapped, chosen))
+            break
+    if not found:
+        return None
+    _, swapped, plan = min(found, key=itemgetter(0))  # of two that are equally fast the preferred one
+    return plan.replace(swapped=True) if swapped else plan
 
 
 def asks_both_ways(kernel: Kernel, problem: GemmProblem, alignments: Alignments) -> bool:

@@ -223,7 +223,7 @@ _table = functools.lru_cache(_Table)
 
 def stored_by(store: Any, names: Sequence[str]) -> Any:
     """Which of these indices in STORES are those of names."""
-    return np.isin(store, [STORES.index(x) for x in names])
+    return functools.reduce(np.logical_or, (store == STORES.index(x) for x in names))
 
 
 def _kind_of_c(problem: GemmProblem, alignment: int) -> tuple[Any, ...]:

@@ -17,7 +17,6 @@ from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
 from tilewright.kernels.gemm.sm90.cases import Config, Sm90Configs, cases_of, few_steps
 from tilewright.kernels.gemm.sm90.conditions import paired_rows, received_bytes, refusal, too_many_sums
-from tilewright.kernels.gemm.sm90.cost import cost as expected
 from tilewright.kernels.gemm.sm90.cost import costs, one_of, seats
 from tilewright.kernels.gemm.sm90.plan import N_EXTENTS, GemmSm90
 from tilewright.kernels.gemm.sm90.shared_operand import ATOM_ROWS, SPAN, majors_of, shares_boxes, smem_layout
@@ -201,9 +200,9 @@ def _rank(stream_k_ctas: int, seconds: float, numbers: Sm90Configs) -> float:
     return seconds / numbers.shared_gain if stream_k_ctas else seconds
 
 
-def rank(plan: GemmSm90, facts: DeviceFacts, alignments: tuple[int, int, int]) -> float:
+def rank(plan: GemmSm90, cost: Cost, facts: DeviceFacts) -> float:
     """By what plans for a problem and for C transposed are compared: see `_rank`."""
-    return _rank(plan.stream_k_ctas, expected(plan, facts, alignments).seconds, Sm90Configs.of(facts))
+    return _rank(plan.stream_k_ctas, cost.seconds, Sm90Configs.of(facts))
 
 
 def _ranked(

@@ -183,13 +183,13 @@ def _shared_tiles(x: Cases, model: Sm90Model, tiles: Any, steps: Any, waves: Any
     return joined, waves
 
 
-def cost(plan: GemmSm90, facts: DeviceFacts, alignments: tuple[int, int, int] = (SPAN,) * 3) -> Cost:
-    """The time that a plan is expected to take on a device, with tensors at addresses of these alignments."""
+def cost(plan: GemmSm90, facts: DeviceFacts) -> Cost:
+    """The time that a plan is expected to take on a device."""
     bM, bN, _ = plan.tiler_mnk
     resident = max(plan.workers // seats(math.prod(plan.cluster_mn), facts), 1)
     config = Config(
         bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages,
         stream_k_ctas=plan.stream_k_ctas,
     )  # fmt: skip
-    case = cases_of((config,), plan.problem, facts, alignments)  # the plan may have been changed: it holds B, or not
+    case = cases_of((config,), plan.problem, facts)  # the plan may have been changed: it holds B, or does not
     return one_of(costs(case._replace(held=np.array([plan.held_b]), stages=np.array([plan.stages])), facts), 0)
