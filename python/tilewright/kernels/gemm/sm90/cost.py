@@ -101,7 +101,7 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     together = np.maximum(np.minimum(x.resident, np.ceil(tiles / sms)), 1)
     multiply, shared = x.bM * x.bN / 32, x.bM + x.bM * x.bN / 64
     comes = np.where(x.held > 0, 0, x.bN)  # rows of B for every tile
-    broken = [np.choose(x, (1.0, model.broken_rows, model.broken_sectors)) for x in (x.broken_a, x.broken_b)]
+    broken = [np.choose(how, (1.0, model.broken_rows, model.broken_sectors)) for how in (x.broken_a, x.broken_b)]
     ingest = (x.bM + comes) * SPAN / model.ingest
     fetch = (x.bM * broken[0] / x.cN + comes * broken[1] / x.cM) * SPAN / model.ingest
     # Rows that few tiles share are read from memory, for all of these at the same time.
