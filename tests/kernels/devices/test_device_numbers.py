@@ -50,7 +50,7 @@ CODE = {
     "gemm/sm80/choose.py": {"WIDTHS", "ADA", "HOPPER"},
     "gemm/sm80/cost.py": {"WARP", "WIDEST", "LINE", "BLACKWELL"},
     "gemm/sm90/choose.py": {"MOST"},
-    "gemm/sm90/cases.py": set(),
+    "gemm/sm90/cases.py": {"SECTOR"},
     "gemm/sm90/cost.py": set(),
     "gemm/stream_k.py": {"MAX_STEPS", "MOST_OF_GROUP", "MOST_SHARES", "MOST_PARTS", "HARDLY", "LONG_ROW"},
 }

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.kernels.gemm.sm90.cases import stored_by
+from tilewright.kernels.gemm.sm90.cases import SECTOR, stored_by
 from tilewright.kernels.gemm.sm90.stores import BY_BOXES, STORES
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.sm90.cases import Cases
 
-SECTOR, LINE, WORD = 32, 128, 16  # bytes
+LINE, WORD = 128, 16  # bytes
 WARP, WARP_ROWS = 32, 16  # lanes, and rows of a block that a warp has
 SHARED = 128  # bytes a clock, to or from shared memory
 
