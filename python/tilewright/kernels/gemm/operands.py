@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 FLOAT32_MOST = 3.4028235677973366e38  # what is less than this is finite when rounded to Float32
 DIFFERENTIABLE = "tilewright.torch.matmul"
-PITCH = 16  # bytes to which the unused stride of a mode of extent 1 is rounded
+PITCH = 16  # bytes to which the unused stride of a mode of extent 1 is rounded: an access has no more
+MOST_ALIGNED = 4096  # bytes: more of an address is not told apart
 
 
 class GemmOperands(NamedTuple):
@@ -66,9 +67,19 @@ class GemmOperands(NamedTuple):
 
     @property
     def alignments(self) -> tuple[int, int, int]:
-        """The power of two that divides each address of A, B and C."""
+        """The power of two that divides each address of A, B and C.
+
+        Of an array on the host what is more than an access needs is an accident of its allocation, and counts as the
+        most: the same call has the same plan each time.
+        """
+        on_host = self.a.device[0] in (CPU, CUDA_HOST)
+
+        def known(address: int) -> int:
+            found = alignment_of(address)
+            return MOST_ALIGNED if on_host and found >= PITCH else found
+
         a, b, c, _ = self.addresses
-        return alignment_of(a), alignment_of(b), alignment_of(c)
+        return known(a), known(b), known(c)
 
     @property
     def empty(self) -> bool:
@@ -82,7 +93,7 @@ def alignment_of(address: int) -> int:
     >>> alignment_of(0x7f0010), alignment_of(0)
     (16, 4096)
     """
-    return min(address & -address, 4096) or 4096
+    return min(address & -address, MOST_ALIGNED) or MOST_ALIGNED
 
 
 def gemm_operands(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> GemmOperands:

@@ -303,3 +303,15 @@ def test_tiles_that_are_taken_together_where_c_takes_the_time():
     groups = [group(m, 64) for m in (512, 2048, 4096, 8192)]
     assert groups == sorted(groups)
     assert groups[0] < groups[-1] < group(4096, 1024)
+
+
+def test_plans_of_host_arrays_do_not_depend_on_their_allocation():
+    """An array there begins at 16, 32 or 64 bytes as it happens; a plan for a GPU is to be the same each time."""
+    memory = np.zeros(2 * (512 * 512 + 64), np.float16)
+    first = -memory.ctypes.data // 2 % 64
+    plans = set()
+    for offset in (0, 8, 16, 32):
+        a, b = (memory[i + first + offset :][: 512 * 512].reshape(512, 512) for i in (0, 512 * 512))
+        plan = kernels.gemm.plan(a, b)
+        plans.add((plan, plan.why()[1].seconds))
+    assert len(plans) == 1
