@@ -394,7 +394,8 @@ SM90_CONFIGS = {
 
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 6,700 launches of 900 shapes; `fetches`
 # and `exchange` on 2026-11-30 to 2,080 launches of 170 shapes; `broken_rows`, `broken_sectors`, `latency`, `store`,
-# `box`, `memory`, `again`, `asking`, `written` and `hot` on that day to 1,316 launches of 160 shapes.
+# `box`, `memory`, `asking`, `written` and `hot` on that day to 1,316 launches of 160 shapes; then `again` and `crowded`
+# to those of 263.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
     "ingest": 84.5,  # bytes a clock that come into a multiprocessor
