@@ -55,6 +55,16 @@ CORNERS = [
     ("last-rows-pingpong", Config(128, 128, ping_pong=True, cluster=(2, 1)), (396, 520, 328), {"workers": 2}),
     ("last-columns-split", Config(64, 160, 1, split_k=2), (200, 129, 1032), {"store": "singles"}),
     ("last-rows-three", Config(192, 96, 3, cluster=(1, 2)), (200, 264, 328), {}),
+    # Boxes that begin inside of a group of eight rows, and of the last tile's as well.
+    ("shares-of-20-rows", Config(128, 80, cluster=(4, 1)), (520, 240, 328), {}),
+    ("last-shares-of-20-rows", Config(128, 80, cluster=(4, 1)), (520, 144, 328), {}),
+    ("shares-of-13-rows", Config(64, 104, 1, cluster=(8, 1)), (520, 208, 328), {}),
+    ("last-shares-of-13-rows", Config(64, 104, 1, cluster=(8, 1)), (392, 168, 328), {}),
+    ("shares-of-52-rows", Config(128, 104, cluster=(2, 1)), (392, 200, 328), {}),
+    # More rows than a box has.
+    ("boxes-of-192-rows", Config(384, 48), (776, 136, 328), {}),
+    ("last-boxes-of-384-rows", Config(384, 48), (520, 136, 328), {}),
+    ("shares-of-384-rows", Config(384, 48, cluster=(2, 2)), (520, 136, 328), {}),
     ("one-box", Config(128, 128), (136, 264, 72), {"store_buffers": 1}),
     ("pairs", Config(128, 128), (136, 264, 72), {"store": "pairs"}),
     ("singles", Config(128, 128), (136, 264, 72), {"store": "singles"}),

@@ -28,7 +28,7 @@ __all__ = [
 # What is no time or rate, but how many of something there are; it is not measured.
 FIXED = frozenset(
     {
-        "few_tiles", "starving", "crowding", "quads", "outstanding", "lead", "products", "few_sums", "least_terms",
+        "few_tiles", "crowding", "quads", "outstanding", "lead", "products", "few_sums", "least_terms",
         "most_parts", "turned", "steps", "padded_depth", "asking",
     }
 )  # fmt: skip

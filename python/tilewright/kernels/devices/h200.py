@@ -226,7 +226,7 @@ SM80 = {
     "load": 1300,  # until the elements of a step are in registers, where there is no cp.async
     "at_ease": 24,  # elements of a thread that this time is for, at most
     "crowded": 42,  # clocks more for each further element of a thread
-    "begin": 900,  # of a tile, until it is multiplied
+    "begin": 1500,  # of a tile, until it is multiplied; other CTAs of the multiprocessor fill their part of it
     "store": 16.0,  # bytes a clock of C
     "narrow_store": 8.3,  # the same, by fewer than 16 bytes at a time
     "single_store": 6.2,  # the same, element by element of 2 bytes
@@ -234,7 +234,8 @@ SM80 = {
 
 # gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. Those that made choices
 # for random shapes slower were left out of a family of 819, 2026-11-29. Some of 120 others, which made them faster for
-# 263 shapes both ways round, were added, 2026-11-30.
+# 263 shapes both ways round, were added, 2026-11-30; then 13 of 90 more, most of them in clusters of four and eight. Of
+# those before eight were left out which no plan of 4,100 had.
 SM90_CONFIGS = {
     # defaults: two consumers, cooperative, clusters of (1,1), no split, one CTA of a multiprocessor, up to 8 stages
     "configs": (
@@ -262,19 +263,14 @@ SM90_CONFIGS = {
         {"bM": 64, "bN": 32, "consumers": 1, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 8, "consumers": 1, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 8, "consumers": 1, "split_k": 2, "stages": 20},
-        {"bM": 64, "bN": 8, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 8, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 16, "consumers": 1, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 16, "consumers": 1, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 16, "consumers": 1, "split_k": 2, "stages": 20},
-        {"bM": 64, "bN": 16, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 16, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 32, "consumers": 1, "split_k": 2, "stages": 20},
         {"bM": 64, "bN": 32, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 32, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
-        {"bM": 64, "bN": 64, "consumers": 1, "resident": 2, "stages": 12},
-        {"bM": 64, "bN": 64, "consumers": 1, "resident": 4, "stages": 6},
-        {"bM": 64, "bN": 64, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 64, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 128, "bN": 8},
         {"bM": 128, "bN": 8, "split_k": 2},
@@ -291,7 +287,6 @@ SM90_CONFIGS = {
         {"bM": 64, "bN": 96, "consumers": 1, "split_k": 4},
         {"bM": 64, "bN": 160, "consumers": 1},
         {"bM": 64, "bN": 48, "consumers": 1, "split_k": 2, "stages": 20},
-        {"bM": 64, "bN": 80, "consumers": 1, "split_k": 2, "resident": 2, "stages": 6},
         {"bM": 128, "bN": 24, "split_k": 4},
         {"bM": 128, "bN": 128, "split_k": 2},
         {"bM": 128, "bN": 96, "cluster": (1, 2)},
@@ -320,7 +315,6 @@ SM90_CONFIGS = {
         {"bM": 64, "bN": 96, "consumers": 1, "cluster": (2, 1), "stages": 13},
         {"bM": 64, "bN": 112, "consumers": 1},
         {"bM": 64, "bN": 120, "consumers": 1, "cluster": (1, 4)},
-        {"bM": 64, "bN": 128, "consumers": 1, "resident": 2, "stages": 6},
         {"bM": 64, "bN": 128, "consumers": 1, "cluster": (1, 2)},
         {"bM": 64, "bN": 128, "consumers": 1, "cluster": (1, 4)},
         {"bM": 64, "bN": 128, "ping_pong": True},
@@ -331,7 +325,6 @@ SM90_CONFIGS = {
         {"bM": 128, "bN": 48, "cluster": (2, 1), "stages": 13},
         {"bM": 128, "bN": 64, "split_k": 4},
         {"bM": 128, "bN": 80, "resident": 2, "stages": 6},
-        {"bM": 128, "bN": 104, "cluster": (1, 4)},
         {"bM": 128, "bN": 112, "cluster": (2, 2)},
         {"bM": 128, "bN": 168},
         {"bM": 128, "bN": 208, "cluster": (2, 1)},
@@ -370,6 +363,19 @@ SM90_CONFIGS = {
         {"bM": 256, "bN": 112, "cluster": (2, 1)},
         {"bM": 256, "bN": 152, "cluster": (1, 2)},
         {"bM": 256, "bN": 160, "cluster": (2, 1)},
+        {"bM": 128, "bN": 128, "cluster": (1, 8)},
+        {"bM": 128, "bN": 216, "cluster": (2, 1)},
+        {"bM": 128, "bN": 80, "cluster": (1, 4)},
+        {"bM": 128, "bN": 144, "cluster": (4, 1)},
+        {"bM": 64, "bN": 128, "consumers": 1, "cluster": (8, 1)},
+        {"bM": 128, "bN": 200, "cluster": (2, 1)},
+        {"bM": 256, "bN": 128, "cluster": (4, 2)},
+        {"bM": 256, "bN": 136, "cluster": (1, 2)},
+        {"bM": 128, "bN": 72, "cluster": (2, 1)},
+        {"bM": 128, "bN": 32, "cluster": (8, 1)},
+        {"bM": 64, "bN": 128, "consumers": 1, "cluster": (1, 8)},
+        {"bM": 128, "bN": 80, "cluster": (4, 1)},
+        {"bM": 128, "bN": 96, "cluster": (4, 1)},
     ),
     # Steps along K: what takes time is to write C, whose rows are then written together, by CTAs that do not run ahead.
     "few_steps": 4,
@@ -389,53 +395,53 @@ SM90_CONFIGS = {
     "shared_sums": 24576,  # of a tile, at least: with fewer 3 of 3 shapes took 15 to 24 % longer than without
     "most_shared_sums": 32768,  # the same, at most: 640x14336x4096 took 1.34 times as long as expected by 256 by 160
     "shared_parts": 7,  # of other shares, that are added to those of a tile's first one, at most
-    "shared_gain": 0.96,  # the part of the time that may be left: less than this the model does not tell apart
+    "shared_gain": 0.97,  # the part of the time that may be left: less than this the model does not tell apart
 }
 
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 6,700 launches of 900 shapes; `fetches`
-# and `exchange` on 2026-11-30 to 2,080 launches of 170 shapes; `broken_rows`, `broken_sectors`, `latency`, `store`,
-# `box`, `memory`, `asking`, `written` and `hot` on that day to 1,316 launches of 160 shapes; then `again` and `crowded`
-# to those of 263.
+# on 2026-11-30 to 2,080 launches of 170 shapes; `broken_sectors`, `latency`, `store`, `asking` and `written` then to
+# 1,316 launches of 160 shapes, and `crowded` to those of 263. Then `cluster`, `exchange`, `anew`, `box`, `memory`,
+# `again`, `sharpness`, `direct`, `broken_rows`, `joining`, `hot` and `hot_sectors` to 4,100 launches of 410 shapes.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
     "ingest": 84.5,  # bytes a clock that come into a multiprocessor
     "stream": 48.5,  # the same of rows of `few_tiles` or less, which come from memory
     "few_tiles": 2,  # tiles that share rows
     "broken_lines": 1.2,  # times as fast it takes the bytes of lines that rows of C share: 34 launches, 2026-11-30
-    "broken_rows": 1.45,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "broken_rows": 1.35,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
     "broken_sectors": 2.0,  # the same where they do not begin at its sectors of 32 bytes
     "latency": 1430,  # of a stage, from asking for it until it may be asked for again
     "launch": 9.85e-07,  # seconds
     "fill": 655,  # to start
-    "cluster": 749,  # to start, besides, in a cluster
+    "cluster": 560,  # to start, besides, in a cluster
     "split": 273,  # to begin the exchange of sums
-    "exchange": 23.6,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "exchange": 20.0,  # bytes a clock, of sums that are read from other CTAs of a cluster
     "store": 18.6,  # bytes a clock
-    "box": 75,  # clocks of each box of C, besides
-    "memory": 4.94e12,  # bytes a second, that are read
-    "again": 1.3e13,  # the same of rows that several clusters ask for, but for the first time
+    "box": 97,  # clocks of each box of C, besides
+    "memory": 4.3e12,  # bytes a second, that are read
+    "again": 1.7e13,  # the same of rows that several clusters ask for, but for the first time
     "asking": 5,  # clusters of which that counts, at most: more find them in the L2
     "written": 3.9e12,  # the same of C
     "begun": 148,  # clocks of a tile, besides: barriers, and until its first stage is there
     "outstanding": 8,  # stages of a CTA that are asked for at a time: more do not help
     "kept": 0.525,  # of them, that are not asked for, since they are read
-    "sharpness": 4.42,  # of what overlaps: the p of the p-norm of the times
+    "sharpness": 4.7,  # of what overlaps: the p of the p-norm of the times
     "fetches": 0.049,  # of the time that the L2 needs
     "l2": 3.1e12,  # bytes a second
-    "hot": 0.17,  # requests a clock for each line that all multiprocessors ask for
+    "hot": 0.4,  # requests a clock for each line that all multiprocessors ask for
+    "hot_sectors": 5.0,  # times as many where rows do not begin at its sectors
     "lead": 4,  # steps along K whose lines they ask for at a time
-    "direct": 1070,  # clocks, to store by warps
+    "direct": 750,  # clocks, to store by warps
     "across": 1.35,  # times as long as boxes along N take single elements along M; 12 pairs of plans, 2026-11-30
     "overlapped": 0.957,  # of storing a tile, in ping-pong
     "unused": 0.189,  # how much longer the memory takes where stages hold rows outside of the tensors only
     "crowded": 1.04,  # how much longer a step takes where a consumer adds up more columns than this:
     "crowding": 288,  # columns of 64 rows
-    "starved": 0.125,  # how much longer it takes where some multiprocessors have no tile:
-    "starving": 0.95,  # where fewer than so many of them have one
+    "anew": 2200,  # to start each further tile whose sums are exchanged: nothing of it was fetched before
     "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
     # Of tiles that are shared along K, fitted to 187 launches of 16 shapes:
     "part": 60.0,  # bytes a clock, of sums that a share leaves in the L2, or gets from there
-    "joining": 5000,  # until those of other shares are there
+    "joining": 8000,  # until those of other shares are there
 }
 
 # Copies, by the bytes of an element. 2026-11-21, benchmarks/results/copy-2026-11-21.md.

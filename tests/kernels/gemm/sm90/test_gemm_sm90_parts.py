@@ -102,6 +102,36 @@ def test_maps_have_boxes_of_a_part(monkeypatch, name, rows):
     assert sum(count for count, _ in brought) == parts * (whole - operand.boxes + last)
 
 
+# Configuration, the operand, its boxes along K, and rows of each: they begin at any row, or are more than one.
+ALONG_K = {
+    "shares of 20 rows": (Config(128, 80, cluster=(4, 1)), 1, 4, 20),
+    "shares of 13 rows": (Config(64, 104, 1, cluster=(8, 1)), 1, 8, 13),
+    "shares of 52 rows": (Config(128, 104, cluster=(2, 1)), 1, 2, 52),
+    "boxes of 192 rows": (Config(384, 80), 0, 2, 192),
+    "shares of 96 rows": (Config(384, 80, cluster=(1, 4)), 0, 4, 96),
+}
+
+
+@pytest.mark.parametrize("name", ALONG_K)
+def test_boxes_along_k_have_any_number_of_rows(name):
+    """The hardware's swizzle is one of addresses, so a box may begin at any row of 128 bytes."""
+    config, side, boxes, rows = ALONG_K[name]
+    extents = [264, 328]
+    for last in (8, 56, 0):
+        extents[side] = config[side] + last
+        gemm = Gemm(*extents, 136, BFloat16, most=1)
+        plan = plan_of(config, gemm.problem, (True, True), ALIGNED, H200)
+        operand = plan.operands()[side]
+        assert (operand.boxes, operand.box) == (boxes, (64, rows))
+        of_last = operand.last_box(extents[side])[1]
+        assert of_last <= rows
+        assert min(last or operand.rows, operand.rows) <= boxes * of_last
+        assert plan.ragged[side] == (of_last < rows or -(-extents[side] // operand.rows) % plan.cluster_mn[side] != 0)
+        addresses = [0 if x is None else x.ctypes.data for x in (gemm.a, gemm.b, gemm.c, gemm.bias)]
+        run_on_host(plan, *addresses)
+        np.testing.assert_array_equal(decoded(gemm.c, gemm.problem.c_type), gemm.expected())
+
+
 @pytest.mark.parametrize(
     ("config", "dtype", "orders", "words"),
     [

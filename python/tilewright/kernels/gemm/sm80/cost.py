@@ -143,8 +143,8 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
         issued.append(rows * tile.bytes_k / width / WARP * clocks * lines)
     multiplied, loaded = each * multiply * (full + occupied), each * sum(issued) * (full + last)
     # Elements that go through registers are waited for before any of them is stored, while other CTAs do their part.
-    waits = not all(accesses.by_cp_async)
-    meanwhile = max(multiplied, loaded) * (1 - 1 / (tile.ctas if full else max(last * tile.ctas, 1)))
+    waits, together = not all(accesses.by_cp_async), tile.ctas if full else max(last * tile.ctas, 1)
+    meanwhile = max(multiplied, loaded) * (1 - 1 / together)
     crowd = max(tile.held(size, accesses) - numbers.at_ease, 0)
     waited = steps * (numbers.load + numbers.crowded * crowd) / numbers.clock
     stored = tile.bm * tile.bn * p.c_type.bits / 8 / _stores(accesses.stored, p.c_type.bits // 8, numbers)
@@ -156,7 +156,7 @@ def tile_cost(problem: GemmProblem, tile: Sm80Tile, accesses: Accesses, facts: D
         shared=loaded,
         late=0.0 if waits else steps * numbers.arrival / numbers.clock,
         fetched=max(waited - meanwhile, 0.0) if waits else 0.0,
-        begun=numbers.begin / numbers.clock,
+        begun=numbers.begin / together / numbers.clock,
         stored=tile.ctas * stored * (full + last) / waves / numbers.clock,
         memory=p.moved_bytes / (rates.bandwidth * 1e12),
     )

@@ -71,7 +71,7 @@ def _fits(config: Config, problem: GemmProblem, k_major: tuple[bool, bool]) -> b
         (config.bM, k_major[0], config.cluster[1]),
         (config.bN, k_major[1], config.cluster[0]),
     ):
-        if rows % (8 * sharers if major else unit) or not (major or shares_boxes(rows, unit, sharers)):
+        if rows % (sharers if major else unit) or not (major or shares_boxes(rows, unit, sharers)):
             return False
     return True
 
@@ -263,7 +263,7 @@ def considered_in_parts(
     ranked: list[tuple[float, Config, GemmProblem]] = []
     for parts, ways in found.items():
         configs, behind_them = zip(*ways, strict=True)
-        seconds = costs(cases_of(configs, parts, facts), facts).seconds + np.array(behind_them)
+        seconds = costs(cases_of(configs, parts, facts, alignments), facts).seconds + np.array(behind_them)
         ranked += zip(seconds.tolist(), configs, [parts] * len(configs), strict=True)
     for seconds, config, parts in sorted(ranked, key=lambda x: x[0]):
         plan = plan_of(config, parts, k_major, alignments, facts)

@@ -25,6 +25,8 @@ MAX_ACCUMULATORS = 320  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
 MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
 MAX_READ = 256  # the same where C of 16 bits or less is read and stored by lines
+FEW_REGISTERS = 128  # the same, up to which warpgroups that share a tile take no registers from the producer,
+MAX_READ_BY_FEW = 120  # and of these, where C of 32 bits is read and stored by lines in one block of 64 rows
 # The same where A comes from registers:
 MAX_PAIRED = (160, 256)  # of several blocks of 64 rows; of two stored with few registers, or of one consumer
 MAX_PAIRED_OF_THREE = (112, 128)  # of three consumers; the same in a cluster
@@ -95,7 +97,7 @@ def require_fields(plan: GemmSm90) -> None:
         ("bM", bM, majors[0], plan.cluster_mn[1]),
         ("bN", bN, majors[1], plan.cluster_mn[0]),
     ):
-        unit = 8 * sharers if k_major else SPAN * 8 // p.a_type.bits
+        unit = sharers if k_major else SPAN * 8 // p.a_type.bits
         if rows % unit:
             refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows, or parts of boxes")
         if not k_major and not shares_boxes(rows, unit, sharers):
@@ -103,8 +105,6 @@ def require_fields(plan: GemmSm90) -> None:
                 f"{sharers} CTAs share boxes of {unit} rows along {name[1]}, of which there are {rows // unit}; {name} "
                 f"must be a multiple of {unit * sharers}, or {unit} steps of K one of {8 * sharers}; use other clusters"
             )
-        if k_major and rows // sharers > 256:
-            refuse(f"{name} / {sharers} is more than the 256 rows of a box")
     by_boxes, bits = plan.store in BY_BOXES, p.c_type.bits
     if plan.store == "lines":
         why = _not_by_lines(p, bM, bN, plan.split_k, plan.sharing, paired)
@@ -260,6 +260,8 @@ def _not_by_lines(problem: GemmProblem, bM: int, bN: int, split_k: int, consumer
     if consumers == MAX_CONSUMERS:
         return f"{consumers} warpgroups have too few registers"
     most = MAX_OF_THREE if p.c_type.bits == 32 else MAX_READ
+    if consumers > 1 and bM == ATOM_ROWS * consumers and bN <= FEW_REGISTERS and p.c_type.bits == 32:
+        most = MAX_READ_BY_FEW
     if p.epilogue.beta != 0 and bM * bN > ATOM_ROWS * most * consumers * split_k:
         return f"C of {p.c_type} is read, for which {text((bM, bN))} of {consumers} warpgroups leave too few registers"
     if run_columns(bM, bN, split_k, consumers) == 0:

@@ -57,6 +57,7 @@ class Sm90Model(Section):
     fetches: float
     l2: float
     hot: float
+    hot_sectors: float
     lead: int
     direct: float
     across: float
@@ -64,8 +65,7 @@ class Sm90Model(Section):
     unused: float
     crowded: float
     crowding: int
-    starved: float
-    starving: float
+    anew: float
     quads: float
     part: float
     joining: float
@@ -121,13 +121,12 @@ def costs(cases: Cases, facts: DeviceFacts, model: Sm90Model | None = None) -> C
     written = x.batches * x.m * x.n * x.out
     useful = (np.minimum(x.bM, x.m) + np.minimum(x.bN, x.n)) / (x.bM + x.bN)
     longer = 1 + model.unused * (1 - useful)
-    longer = longer * np.where((x.stream_k_ctas == 0) & (tiles < model.starving * sms), 1 + model.starved, 1)
     joined, waves = _shared_tiles(x, model, tiles, steps, waves, stored)
     sums = x.bM * x.bN / ATOM_ROWS / np.where(x.ping_pong > 0, 1, x.consumers)  # columns of 64 rows, of a consumer
     each = 1 / model.clock
     clocks = together * steps / model.clock * np.where(sums > model.crowding, model.crowded, 1)
     return Cost(
-        launch=model.launch + np.where(is_split, model.split * each, 0),
+        launch=model.launch + np.where(is_split, (model.split + model.anew * (waves - 1)) * each, 0),
         start=start * each,
         joined=joined * each,
         waves=waves,
@@ -159,9 +158,11 @@ def _hot(x: Cases, model: Sm90Model, steps: Any) -> Any:
     Of an operand lines of `lead` steps are asked for at a time: the more there are, the more parts of the L2 give them.
     """
     found = []
-    for rows, tile, sharers, major in ((x.m, x.bM, x.cN, x.a_along_k), (x.n, x.bN, x.cM, x.b_along_k)):
+    sides = (x.m, x.bM, x.cN, x.a_along_k, x.broken_a), (x.n, x.bN, x.cM, x.b_along_k, x.broken_b)
+    for rows, tile, sharers, major, how in sides:
         inside = np.minimum(rows, tile)
         requests = steps * np.where(major, inside, SPAN / x.size * np.ceil(inside * x.size / SPAN)) / sharers
+        requests = requests * np.where(how == 2, model.hot_sectors, 1)
         lines = np.maximum(rows * np.minimum(x.k * x.size, model.lead * SPAN) / SPAN, 1)
         found.append(requests / (model.hot * lines))
     return np.maximum(found[0], np.where(x.held > 0, 0, found[1]))

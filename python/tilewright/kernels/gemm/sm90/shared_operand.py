@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SPAN = 128  # bytes of a row of a box: the swizzle's span
 ATOM_ROWS = 64  # of wgmma
+BOX_ROWS = 256  # that TMA brings at most
 
 
 class SharedOperand(NamedTuple):
@@ -45,13 +46,15 @@ class SharedOperand(NamedTuple):
         return self.boxes * self.box_bytes
 
     def last_box(self, rows: int) -> tuple[int, int]:
-        """The box of the last tile of a tensor with so many rows: in eights of those inside.
+        """The box of the last tile of a tensor with so many rows: those inside, in eights or all of them.
 
         >>> from tilewright import BFloat16
         >>> shared_operand(smem_layout(BFloat16, 128, 64, 4, True), BFloat16, 128, 64, True, 2).last_box(257)
         (64, 8)
         """
-        return self.box[0], 8 * -(-self._last(rows) // (8 * self.boxes)) if self.k_major else self.box[1]
+        if not self.k_major:
+            return self.box
+        return self.box[0], min(8 * -(-self._last(rows) // (8 * self.boxes)), self.box[1])
 
     def _last(self, rows: int) -> int:
         """The rows of the last tile that are inside."""
@@ -62,8 +65,11 @@ class SharedOperand(NamedTuple):
 
         `beside`: tiles of a cluster, of which some may have nothing inside.
         """
-        step = 8 * self.boxes if self.k_major else self.rows // self.boxes
-        return -(-self._last(rows) // step) * step < self.rows or -(-rows // self.rows) % beside != 0
+        if self.k_major:
+            is_smaller = self.last_box(rows) != self.box
+        else:
+            is_smaller = self._last(rows) <= self.rows - self.rows // self.boxes
+        return is_smaller or -(-rows // self.rows) % beside != 0
 
     def brought(self, rows: int, tiles: int, ragged: bool) -> list[tuple[int, int]]:
         """How many boxes of how many bytes are brought of all of `tiles` for one step along K."""
@@ -130,10 +136,10 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
         )
     size = dtype.bits // 8
     inner = SPAN // size
-    boxes = sharers if k_major else rows // inner
+    boxes = sharers * -(-rows // (sharers * BOX_ROWS)) if k_major else rows // inner
     parts = 1 if boxes % sharers == 0 else sharers
     if k_major:
-        box = (inner, rows // sharers)
+        box = (inner, rows // boxes)
         block, step, leading, stride = ATOM_ROWS * SPAN, 32, 16, 8 * SPAN
     else:
         box = (inner, bK // parts)
