@@ -22,7 +22,7 @@ from tilewright.runtime.compiler import compile_program
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 ALIGNED, ODD = (16, 16, 16), (4, 4, 4)
-TILES, LOOSE = SimtTiles.of(H200).tiles, SimtTiles.of(H200).loose
+TILES, SHARED, LOOSE = SimtTiles.of(H200).tiles, SimtTiles.of(H200).shared, SimtTiles.of(H200).loose
 REGISTERS = 65536  # of a multiprocessor
 EVERYTHING = Epilogue(alpha=2, beta=1, bias="n", bias_type=Float32, bias_stride=1, activation="gelu_tanh")
 
@@ -37,6 +37,9 @@ def plans():
     for tile in (*TILES[2:], *LOOSE):
         plan = gemm_simt._plan(problem_of(64, 64, 64, Float32), ALIGNED, tile)
         yield f"{tile.extents(4)} in {tile.sliced_k}{' loose' if tile.stages else ''}", plan
+    for tile in SHARED:
+        plan = gemm_simt._plan(problem_of(256, 256, 8192, Float32, b="n"), ALIGNED, tile, 528)
+        yield f"shared {tile.extents(4)}", plan
     for dtype in (Float64, Float16, BFloat16, Int8, Float8E4M3FN):
         problem = problem_of(256, 256, 256, dtype, epilogue=EVERYTHING if dtype is Float16 else None)
         yield dtype.__name__, gemm_simt._plan(problem, ALIGNED, TILES[5])

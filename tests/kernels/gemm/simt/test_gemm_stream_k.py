@@ -24,7 +24,7 @@ from tilewright.kernels.gemm.choose.short_sums import has_short_sums, parts_of_c
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
-from tilewright.kernels.gemm.simt.cost import Choice, choice_cost, fastest
+from tilewright.kernels.gemm.simt.cost import Choice, choice_cost, fastest, weighed
 from tilewright.kernels.gemm.simt.stream_k import stream_k_work
 from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.runtime.discovery import kernels_folder
@@ -341,9 +341,30 @@ def test_parts_of_fp32_whose_errors_were_measured(shape, orders, parts):
     assert (found == 1) == (parts == 1)
 
 
+@pytest.mark.parametrize(
+    ("shape", "b", "tile"),
+    [
+        ((64, 14336, 4096), "n", (128, 64)),  # 163 us; 64 by 64 in two slices 190
+        ((312, 4096, 4096), "n", (64, 128)),  # 229 us; 128 by 128 270
+        ((64, 8192, 8192), "k", (128, 64)),  # 217 us; 64 by 64 in four slices 229
+    ],
+)
+def test_few_rows_are_shared_in_tiles_of_threads_with_many_sums(shape, b, tile):
+    """On an H200. Such tiles are for shares alone: without, 44328x64x288 takes 53 us in them, in others 47."""
+    plan = choose_gemm(problem_of(*shape, Float32, b=b), ALIGNED, H200)
+    assert (plan.tiler_mnk[:2], plan.threads, plan.stream_k_ctas) == (tile, 64, 4 * H200.multiprocessors)
+    shared = {x.extents(4) for x in SimtTiles.of(H200).shared}
+    for m, n, k, at in ((44328, 64, 288, 16), (64, 14336, 4096, 4)):
+        weigh = weighed(problem_of(m, n, k, Float32, b="n"), (at, at, at), H200)
+        found = [x for x, _ in weigh if x.tile.extents(4) in shared and x.tile.threads == 64]
+        assert all(x.stream_k_ctas for x in found)
+        assert (found == []) == (at == 4), "accesses of 16 bytes bring A and B"
+
+
 def test_all_tiles_have_the_banks_of_their_stages_alike():
     """Where a share begins in another stage than a tile would, accesses conflict as before."""
-    for tile in (*SimtTiles.of(H200).tiles, *SimtTiles.of(H200).loose):
+    numbers = SimtTiles.of(H200)
+    for tile in (*numbers.tiles, *numbers.shared, *numbers.loose):
         for orders in ("kk", "mn"):
             plan = plan_of_tile(problem_of(512, 512, 4096, Float32, a=orders[0], b=orders[1]), ALIGNED, tile, H200)
             assert int(plan.smem_a.stride[2]) * 4 % 128 == int(plan.smem_b.stride[2]) * 4 % 128 == 0

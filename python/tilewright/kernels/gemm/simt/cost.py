@@ -73,7 +73,8 @@ def tile_cost(plan: GemmSimt, facts: DeviceFacts) -> Cost:
     """
     copies = (plan.tiled_copy_a, plan.tiled_copy_b)
     straight = sum(by_cp_async(x) and plan.copy_layout(name)[1] > 1 for x, name in zip(copies, "ab", strict=True))
-    for tile in _own_tiles(plan.problem, facts, (plan.padded_a, plan.padded_b)):
+    shared = SimtTiles.of(facts).shared if plan.stream_k_ctas else ()
+    for tile in (*_own_tiles(plan.problem, facts, (plan.padded_a, plan.padded_b)), *shared):
         own = (*tile.extents(width_of(plan.problem)), tile.threads, tile.sliced_k, tile.ctas)
         if own == (*plan.tiler_mnk[:2], plan.threads, plan.sliced_k, plan.ctas_per_sm):
             return choice_cost(plan.problem, Choice(tile, plan.stream_k_ctas), facts, straight)
@@ -219,12 +220,16 @@ def weighed(
     may_be_loose: bool = True,
 ) -> list[tuple[Choice, Cost]]:
     """What `fastest` chooses from, with the time that each is expected to take."""
+    size = int(problem.a_type.bits) // 8
     accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
     straight = sum(x.is_async and x.vector > 1 for x in accesses)
     tiles = _own_tiles(problem, facts, padded) if may_be_loose else tiles_for(problem, facts)
     choices = [x for tile in tiles for x in _choices(problem, tile, facts)]
     if not may_be_loose:
         choices = [x for x in choices if x.stream_k_ctas == 0]
+    elif all(x.vector * size == ACCESS for x in accesses):
+        shared = (x for tile in SimtTiles.of(facts).shared for x in _choices(problem, tile, facts))
+        choices += [x for x in shared if x.stream_k_ctas > 0]
     allowed = terms_allowed(problem, facts)
     exact = [x for x in choices if _has_short_sums(problem, x, allowed, facts)] or choices
     return [(x, choice_cost(problem, x, facts, straight)) for x in exact]

@@ -28,11 +28,13 @@ RESERVED = 1024  # bytes of shared memory that the system takes of every CTA
 class SimtTiles(Section):
     """The tiles of Float32, those to which A and B come element by element along K, those of other types.
 
+    Those of `shared` are for CTAs that share tiles along K, to which A and B come by 16 bytes.
     `steps` along K has each slice of a tile, a tile of turned copies `padded_depth` at most.
     """
 
     SECTION: ClassVar[str] = "SIMT_TILES"
     tiles: tuple[SimtTile, ...]
+    shared: tuple[SimtTile, ...]
     loose: tuple[SimtTile, ...]
     others: tuple[SimtTile, ...]
     steps: int
