@@ -99,7 +99,7 @@ SIMT_TILES = {
         (1, 1, 1, 2, 4, 0.48, 4),  #             32 by 32            4 by 8        128
         (1, 1, 1, 1, 2, 0.26, 8),  #             32 by 16            4 by 4        128
     ),
-    "shared": (  # for CTAs that share tiles along K. By 67 launches of 47 shapes, 2026-12-01
+    "shared": (  # for CTAs that share tiles along K. By launches of 47 shapes, 2026-12-01
         (1, 2, 2, 4, 4, 0.81),  #                64 by 128           8 by 16       255
         (2, 1, 2, 4, 4, 0.81),  #                128 by 64           8 by 16       255
     ),
