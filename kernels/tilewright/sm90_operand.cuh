@@ -10,9 +10,9 @@
 //   step_bytes      from one instruction's columns along K to the next one's
 //   leading, stride, swizzle: of the descriptor
 //
-// With kRagged, of a tile that reaches over the end of the tensor only the rows inside are brought, in eights, or in
-// boxes along M or N: filling up with zeros is slow for the copy engine, 0.2 us on an H200 for 127 rows of a step. What
-// lies in the stage instead goes into sums that nobody stores.
+// With kRagged, of a tile that reaches over the end of the tensor only the rows inside are brought, in eights or all of
+// a box, or in boxes along M or N: filling up with zeros is slow for the copy engine, 0.2 us on an H200 for 127 rows of
+// a step. What lies in the stage instead goes into sums that nobody stores.
 #pragma once
 
 #include "tilewright/tma.cuh"
