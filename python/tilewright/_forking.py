@@ -9,14 +9,24 @@ from __future__ import annotations
 import _imp
 import os
 import sys
+import threading
 import time
+from importlib import _bootstrap
+from typing import Any
 
+LOCKS: dict[str, Any] = vars(_bootstrap).get("_module_locks", {})  # weak references, by the names of modules
 SECONDS = 10.0  # an import that takes longer may be the forking thread's own
 
 
 def _is_importing() -> bool:
     ours = [module for name, module in list(sys.modules.items()) if name.startswith("tilewright.")]
-    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in ours)
+    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in ours) or _is_sought()
+
+
+def _is_sought() -> bool:
+    """Whether another thread holds the lock of a module of ours, which Python may not know of yet."""
+    locks = [lock() for name, lock in list(LOCKS.items()) if name.startswith("tilewright.")]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in locks)
 
 
 def _before_fork() -> None:

@@ -143,3 +143,30 @@ time.sleep({milliseconds / 1000})
 in_child(lambda: kernels.gemm(a, b))
 thread.join()
 """)
+
+
+def test_a_thread_is_about_to_import():
+    """Python holds the module's lock then, but knows of no module that is being imported."""
+    run("""
+import importlib.machinery
+import tilewright
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name == "tilewright.slow" else None
+
+    def create_module(self, spec):
+        begins.set()
+        time.sleep(0.3)
+
+    def exec_module(self, module):
+        pass
+
+begins = threading.Event()
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=lambda: importlib.import_module("tilewright.slow"))
+thread.start()
+begins.wait()
+in_child(lambda: importlib.import_module("tilewright.slow"), seconds=3)
+thread.join()
+""")
