@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from counts import one_in
 from cpu_device import COMPILER
 from drawing import composite
 from kernel_batches import HostBatches
@@ -39,7 +38,7 @@ def require_python(program):
 def test_random_kernels(tmp_path_factory, capfd):
     with HostBatches(tmp_path_factory.mktemp("random_kernels"), lambda: capfd.readouterr().err) as host:
 
-        @settings(one_in(2), suppress_health_check=list(HealthCheck))
+        @settings(suppress_health_check=list(HealthCheck))
         @given(kernels())
         def check(program):
             host.add(program, require_python(program))

@@ -60,7 +60,7 @@ def test_accumulate_false_begins_anew(accumulate):
     assert_product(op, *multiplied(op, (2, 1), (2, 2, 3), 3, accumulate=accumulate))
 
 
-@one_in(4)  # each is a kernel of its own, which takes 0.02 s to trace and to run
+@one_in(2)  # each is a kernel of its own, which takes 0.02 s to trace and to run
 @given(
     op=st.sampled_from(OPERATIONS),
     atoms=st.sampled_from([(1, 1), (2, 1)]),
