@@ -201,7 +201,8 @@ py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kerne
                       const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
                       const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
                       uint64_t seed, int threads, int64_t limit, uint32_t events,
-                      const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps, uint64_t resident) {
+                      const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps, uint64_t resident,
+                      const std::vector<std::tuple<uint64_t, uint64_t, bool>>& before, const py::object& touched) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.resident = resident;
   launch.memory = memory;
@@ -211,10 +212,15 @@ py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kerne
   launch.threads = threads;
   launch.limit = limit;
   launch.events = events;
+  launch.tells_touched = !touched.is_none();
+  for (const auto& [first, last, is_written] : before) launch.before.push_back({first, last, is_written});
   const execute::Outcome outcome = outcome_of(launch);
   py::list findings;
   for (const Finding& finding : outcome.findings) {
     findings.append(BoundFinding{finding, program->places[finding.place], program->places[finding.other_place]});
+  }
+  for (const execute::Touched& each : outcome.touched) {
+    touched.attr("append")(py::make_tuple(each.first, each.last, each.is_written));
   }
   return py::make_tuple(findings, outcome.output);
 }
@@ -331,11 +337,15 @@ void bind_execute(py::module_& module) {
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("memory") = std::vector<MemoryRange>(),
         py::arg("check") = true, py::arg("seed") = 0, py::arg("threads") = 0, py::arg("limit") = 0,
         py::arg("events") = Launch{}.events, py::arg("maps") = std::vector<std::pair<uint64_t, program::MapOfTensor>>(),
-        py::arg("resident") = 0,
+        py::arg("resident") = 0, py::arg("before") = std::vector<std::tuple<uint64_t, uint64_t, bool>>(),
+        py::arg("touched") = py::none(),
         "Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; "
         "`limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that "
         "the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address; "
-        "`resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many.");
+        "`resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many; `before`: (first "
+        "byte, the byte behind the last, whether it was written) of what the launch before touched, which may not have "
+        "ended; "
+        "`touched`: a list to which the same of this launch is added.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0, py::arg("warp") = py::none(),

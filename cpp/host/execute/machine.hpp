@@ -217,6 +217,7 @@ struct Cta {
   uint32_t threads = 0;
   bool is_stopped = false;  // by a trap
   bool has_ended = false;
+  bool has_waited = false;  // a thread of it, for the launch before
   uint64_t random = 0;
   uint64_t clock = 0;
   FindingTable* findings = nullptr;

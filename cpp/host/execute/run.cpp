@@ -245,6 +245,7 @@ Outcome run(const Launch& launch) {
   outcome.is_interrupted = stop;
   outcome.findings = findings.sorted(*launch.code->program);
   outcome.output = output_of(printed);
+  if (launch.tells_touched && shadow != nullptr) outcome.touched = shadow->touched();
   if (launch.profile) {
     for (std::size_t i = 1; i < workers.size(); ++i) workers[0].profile->merge(*workers[i].profile);
     outcome.profile = workers[0].profile->rows();

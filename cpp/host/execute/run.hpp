@@ -36,6 +36,12 @@ struct TensorMap {
   int64_t swizzle = 0;           // bytes that it spans, 0 for none
 };
 
+// Global memory that a launch read or wrote.
+struct Touched {
+  uint64_t first, last;  // bytes
+  bool is_written;
+};
+
 struct WarpOfGrid {
   uint64_t cta;
   uint32_t warp;  // of the CTA
@@ -50,7 +56,10 @@ struct Launch {
   std::vector<uint64_t> arguments;
   std::vector<MemoryRange> memory;
   std::vector<TensorMap> maps;  // arguments that are tensor maps are indices into these
+  // By the launch before, which need not have ended before griddepcontrol.wait; sorted.
+  std::vector<Touched> before;
   bool check = false;
+  bool tells_touched = false;          // with check: an Outcome has what was touched
   bool profile = false;                // without check
   std::optional<WarpOfGrid> profiled;  // none: all warps
   std::optional<uint64_t> timed;       // the CTA whose timeline is wanted, and no costs
@@ -136,6 +145,7 @@ struct Outcome {
   std::vector<ProfileRow> profile;
   std::vector<Span> timeline;
   std::string output;  // of printf
+  std::vector<Touched> touched;
   bool is_interrupted = false;
 
   Outcome();

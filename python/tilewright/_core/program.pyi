@@ -588,9 +588,13 @@ def run_kernel(
     events: typing.SupportsInt | typing.SupportsIndex = 8388608,
     maps: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, MapOfTensor]] = [],
     resident: typing.SupportsInt | typing.SupportsIndex = 0,
+    before: collections.abc.Sequence[
+        tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, bool]
+    ] = [],
+    touched: typing.Any = None,
 ) -> typing.Any:
     """
-    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address; `resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many.
+    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address; `resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many; `before`: (first byte, the byte behind the last, whether it was written) of what the launch before touched, which may not have ended; `touched`: a list to which the same of this launch is added.
     """
 
 def tensor_map() -> Type:

@@ -32,7 +32,7 @@ __all__ = ["KernelError", "is_on_cpu", "on_cpu", "run_on_cpu"]
 CHECKED_THREADS = 1 << 16  # launches of so many threads are checked, where nothing else is said
 _SHOWN = 8  # findings of an error
 _MOST_BY_SEED = 4  # CTAs that run at once, where a seed says how many
-_COOPERATIVE = 2  # among the numbers of a launch
+_COOPERATIVE, _USE_PDL = 2, 3  # among the numbers of a launch
 
 
 class KernelError(RuntimeError):
@@ -155,7 +155,10 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         return _run_as_thread(traced, leaves, functions[traced.host])
     launches, prints, results = traced.program.evaluate(traced.host, leaves.values)
     host_prints = HostPrints(prints)
+    before: list[tuple[int, int, bool]] = []  # what the launch before touched, which need not have ended
     for number, launch in enumerate(launches):
+        is_followed_early = any(behind.ints[_USE_PDL] for behind in launches[number + 1 : number + 2])
+        touched: list[tuple[int, int, bool]] | None = [] if is_followed_early else None
         host_prints.before(number)
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
@@ -179,7 +182,10 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             seed=_settings.seed,
             resident=_resident(launch),
             maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
+            before=before,
+            touched=touched,
         )
+        before = touched or []
         _report(function.name, findings, output)
     host_prints.before(len(launches))
     return tuple(results)

@@ -257,6 +257,7 @@ void Translator::compute_sync(const Operation& operation) {
           static_cast<uint32_t>(operation.ints.at(0));
       return;
     default:  // griddepcontrol: launches follow each other
+      if (operation.text == "wait") out_.add(nothing_handler(), kNone, {}, 1, grid_wait_handler());
       return;
   }
 }

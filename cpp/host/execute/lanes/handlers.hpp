@@ -93,6 +93,7 @@ Handler atomic_handler();
 Handler sync_threads_handler();
 Handler barrier_handler(bool waits);
 Handler fence_handler();
+Handler grid_wait_handler();
 Handler nothing_handler();
 
 // async/mbarriers.cpp

@@ -81,6 +81,8 @@ void fence(Warp& warp, const Instruction& i) {
   if (warp.shadow != nullptr) warp.shadow->fence(warp, warp.code->operands[i.side].text);
 }
 
+void grid_wait(Warp& warp, const Instruction&) { warp.cta->has_waited = true; }
+
 void nothing(Warp&, const Instruction&) {}
 
 }  // namespace
@@ -90,6 +92,7 @@ void release_barrier(Cta& cta, int id) { complete(cta, cta.barriers[id], id); }
 Handler sync_threads_handler() { return &sync_threads; }
 Handler barrier_handler(bool waits) { return waits ? &barrier<true> : &barrier<false>; }
 Handler fence_handler() { return &fence; }
+Handler grid_wait_handler() { return &grid_wait; }
 Handler nothing_handler() { return &nothing; }
 
 }  // namespace tilewright::execute

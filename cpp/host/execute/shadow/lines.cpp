@@ -31,6 +31,7 @@ void Shadow::spread(const Segment& segment, std::size_t number) {
 bool Shadow::look_at_runs(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                           uint32_t first, uint32_t elements, int64_t vector, Mask mask) {
   if (mask != kAllLanes || access.space != Space::kGlobal || access.parameter < 0 || access.is_half) return false;
+  if (is_early(warp)) return false;
   const auto parameter = static_cast<std::size_t>(access.parameter);
   const MemoryRange* range = parameters_[parameter];
   if (range == nullptr || (use == Use::kWrite && !range->is_writable)) return false;

@@ -149,6 +149,7 @@ Mask Shadow::touch_row(const Warp& warp, const AccessCode& access, Use use, cons
   const Segment* segment = nullptr;
   uint32_t offset = 0;
   if (!is_shared) {
+    if (is_early(warp)) return 0;
     const auto parameter = static_cast<std::size_t>(access.parameter);
     const MemoryRange* range = access.parameter >= 0 ? parameters_[parameter] : nullptr;
     if (range == nullptr || (use == Use::kWrite && !range->is_writable)) return 0;

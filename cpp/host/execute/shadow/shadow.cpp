@@ -72,6 +72,7 @@ Shadow::Shadow(const Launch& launch)
 
 void Shadow::begin(Cta& cta) {
   const Code& code = *cta.code;
+  cta.has_waited = false;
   if (cta.memory == nullptr) {
     cta.memory = std::make_shared<CtaMemory>();
     ctas_.push_back(cta.memory);
@@ -264,12 +265,60 @@ std::optional<Shadow::Place> Shadow::global_place(const Warp& warp, const Instru
     if (finding != nullptr) tell(*finding, warp, access, address, place.range);
     return std::nullopt;
   }
+  if (is_early(warp) && find_early(warp, instruction, access, use, address, bytes, lane, place.range)) {
+    return std::nullopt;
+  }
   const Segment& segment = segment_of(address);
   place.segment = &segment;
   place.cells = segment.cells.get();
   place.first = (address - segment.first) >> global_shift_;
   place.last = (address + bytes - 1 - segment.first) >> global_shift_;
   return place;
+}
+
+// ---- the launch before ----
+
+// Whether the launch before touches the same, and one of both writes.
+bool Shadow::find_early(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
+                        uint64_t address, uint32_t bytes, uint32_t lane, const MemoryRange* range) {
+  auto each = std::upper_bound(launch_.before.begin(), launch_.before.end(), address,
+                               [](uint64_t at, const Touched& touched) { return at < touched.last; });
+  while (each != launch_.before.end() && each->first < address + bytes && is_read(use) && !each->is_written) ++each;
+  if (each == launch_.before.end() || each->first >= address + bytes) return false;
+  Finding* finding = warp.cta->report(warp, instruction, FindingKind::kRace, static_cast<int>(lane), [&] {
+    return concat("the thread ", is_read(use) ? "reads" : "writes", " what the kernel launched before ",
+                  each->is_written ? "writes" : "reads",
+                  ", which may not have ended: this one is launched with use_pdl=True; call "
+                  "cute.arch.griddepcontrol_wait() before");
+  });
+  if (finding != nullptr) tell(*finding, warp, access, address, range);
+  return true;
+}
+
+std::vector<Touched> Shadow::touched() const {
+  std::vector<Touched> found;
+  const auto add = [&](uint64_t first, uint64_t last, Record write, Record read) {
+    if (write == 0 && read == 0) return;
+    if (!found.empty() && found.back().last == first && found.back().is_written == (write != 0)) {
+      found.back().last = last;
+    } else {
+      found.push_back({first, last, write != 0});
+    }
+  };
+  for (const Segment& segment : segments_) {
+    for (std::size_t i = 0; i < segment.count_lines(); ++i) {
+      const uint64_t first = segment.first + (i << kLineShift), last = std::min(first + kLine, segment.last);
+      if (const Line& line = segment.lines[i]; line.write != kSpread) {
+        add(first, last, line.write, line.read);
+        continue;
+      }
+      for (uint64_t at = first; at < last; at += uint64_t{1} << global_shift_) {
+        const std::size_t granule = (at - segment.first) >> global_shift_;
+        add(at, at + (uint64_t{1} << global_shift_), segment.cells->write[granule], segment.cells->read[granule]);
+      }
+    }
+  }
+  return found;
 }
 
 // ---- vectors ----

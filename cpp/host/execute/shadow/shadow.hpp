@@ -150,6 +150,8 @@ class Shadow {
   // Writes, and atomics that changed something: who loops until something changes waits for ever where nothing does.
   uint64_t changes() const { return changes_; }
   void note_change() { ++changes_; }
+  // What of global memory was read or written, from address to address.
+  std::vector<Touched> touched() const;
 
   // ---- wgmma (wgmma.cpp) ----
 
@@ -240,6 +242,10 @@ class Shadow {
                                     const Cta& of, uint64_t address, uint32_t bytes, uint32_t lane);
   std::optional<Place> global_place(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                                     uint64_t address, uint32_t bytes, uint32_t lane);
+  // Whether nothing of the CTA has waited for the launch before.
+  bool is_early(const Warp& warp) const { return !launch_.before.empty() && !warp.cta->has_waited; }
+  bool find_early(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
+                  uint32_t bytes, uint32_t lane, const MemoryRange* range);
   bool frame_place(Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
                    uint32_t bytes, uint32_t lane, Mask& undefined);
   Mask touch_row(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,

@@ -80,6 +80,8 @@ class KernelCall:
         when all blocks have begun, programmatic_event when all have called griddepcontrol_launch_dependents (or have
         begun, with .._trigger_at_block_start); both are CUDA events without timing, parameters of the function. With
         use_pdl it may begin before the kernel before it has ended, on devices from sm_90 on; others launch it in turn.
+        What it touches of that kernel's memory it has to wait for, by griddepcontrol_wait; the CPU finds where it does
+        not.
         """
         self._is_used = True
         if sizes_by_place:
