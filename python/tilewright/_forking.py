@@ -9,8 +9,8 @@ from __future__ import annotations
 import _imp
 import os
 import sys
-import threading
 import time
+from _thread import get_ident
 from importlib import _bootstrap
 from typing import Any
 
@@ -26,7 +26,7 @@ def _is_importing() -> bool:
 def _is_sought() -> bool:
     """Whether another thread holds the lock of a module of ours, which Python may not know of yet."""
     locks = [lock() for name, lock in list(LOCKS.items()) if name.startswith("tilewright.")]
-    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in locks)
+    return any(getattr(lock, "owner", None) not in (None, get_ident()) for lock in locks)
 
 
 def _before_fork() -> None:

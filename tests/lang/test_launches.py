@@ -42,6 +42,7 @@ class CUstream(CUevent):
 
 @cute.kernel
 def _add(x: cute.Tensor, n: cutlass.Int32):
+    cute.arch.griddepcontrol_wait()
     x[0] = x[0] + n
 
 

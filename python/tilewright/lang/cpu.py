@@ -157,8 +157,8 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
     host_prints = HostPrints(prints)
     before: list[tuple[int, int, bool]] = []  # what the launch before touched, which need not have ended
     for number, launch in enumerate(launches):
-        is_followed_early = any(behind.ints[_USE_PDL] for behind in launches[number + 1 : number + 2])
-        touched: list[tuple[int, int, bool]] | None = [] if is_followed_early else None
+        behind = launches[number + 1] if number + 1 < len(launches) else None
+        touched: list[tuple[int, int, bool]] | None = [] if behind and behind.ints[_USE_PDL] else None
         host_prints.before(number)
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
