@@ -344,8 +344,7 @@ void bind_execute(py::module_& module) {
         "the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address; "
         "`resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many; `before`: (first "
         "byte, the byte behind the last, whether it was written) of what the launch before touched, which may not have "
-        "ended; "
-        "`touched`: a list to which the same of this launch is added.");
+        "ended; `touched`: a list to which the same of this launch is added.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0, py::arg("warp") = py::none(),

@@ -405,7 +405,7 @@ SM90_CONFIGS = {
 # gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-29 to 6,700 launches of 900 shapes; `fetches`
 # on 2026-11-30 to 2,080 launches of 170 shapes; `broken_sectors`, `latency`, `store`, `asking` and `written` then to
 # 1,316 launches of 160 shapes, and `crowded` to those of 263. Then `cluster`, `exchange`, `anew`, `box`, `memory`,
-# `again`, `sharpness`, `direct`, `broken_rows`, `joining`, `hot` and `hot_sectors` to 4,100 launches of 410 shapes.
+# `again`, `sharpness`, `direct`, `broken_rows`, `joining`, `hot` and `hot_sectors` to 4,086 launches of 416 shapes.
 SM90_MODEL = {
     "clock": 1.79e9,  # clocks a second
     "ingest": 84.5,  # bytes a clock that come into a multiprocessor
