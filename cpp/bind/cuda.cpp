@@ -106,7 +106,7 @@ void bind_module(py::module_& m) {
       .def("set_nonportable_cluster", &Function::set_nonportable_cluster,
            "Allow clusters of more than 8 blocks, if the device has them.")
       .def("occupancy", &Function::occupancy, py::arg("block"), py::arg("shared") = 0,
-           "Blocks that fit a multiprocessor at a time.")
+           "Blocks that fit a multiprocessor at a time; launches with that much shared memory are allowed then.")
       .def(
           "launch",
           [](const Function& function, const Extent3& grid, const Extent3& block, int64_t shared, uintptr_t stream,

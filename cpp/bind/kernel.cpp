@@ -129,6 +129,8 @@ std::exception_ptr Kernel::tell(const Addresses& addresses, runtime::Stream stre
   return report(launch);
 }
 
+constexpr int64_t kThreads = 2048;  // of a multiprocessor
+
 void bind_kernel(py::module_& m) {
   py::class_<Recorder>(m, "Recorder",
                        "Takes the place of a Function in a Kernel where there is no GPU: its tensors are on the CPU, "
@@ -146,7 +148,10 @@ void bind_kernel(py::module_& m) {
           "first 8 bytes.")
       .def_property_readonly(
           "programmatic", [](const Recorder& r) { return r.last.shape.programmatic; },
-          "Whether the last launch might overlap with what was enqueued before it.");
+          "Whether the last launch might overlap with what was enqueued before it.")
+      .def(
+          "occupancy", [](const Recorder&, int64_t block, int64_t) { return kThreads / block; }, py::arg("block"),
+          py::arg("shared") = 0, "Blocks that have room by their threads.");
 
   py::class_<Kernel>(m, "Kernel", "A kernel with everything of its launch but the addresses and the stream.")
       .def(py::init([](py::object function, const Extent3& grid, const Extent3& block, int64_t shared,

@@ -128,7 +128,8 @@ void Function::set_nonportable_cluster() {
   if (result != 0) fail_driver(result, "cuFuncSetAttribute", name_);
 }
 
-int Function::occupancy(int64_t block, int64_t shared) const {
+int Function::occupancy(int64_t block, int64_t shared) {
+  if (shared > dynamic_shared_) set_dynamic_shared(shared);
   const LaunchShape launch = shape({1, 1, 1}, {block, 1, 1}, shared);
   const DriverApi& api = driver();
   const CurrentContext current(api, context_);

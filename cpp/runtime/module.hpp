@@ -73,8 +73,8 @@ class Function {
   int64_t most_dynamic_shared() const { return shared_optin_ - static_shared_; }
   // Allows clusters of more than 8 blocks, which not every device of the architecture need have.
   void set_nonportable_cluster();
-  // Blocks that fit a multiprocessor at a time.
-  int occupancy(int64_t block, int64_t shared) const;
+  // Blocks that fit a multiprocessor at a time; launches with that much dynamic shared memory are allowed then.
+  int occupancy(int64_t block, int64_t shared);
 
   // The launch shape of plain numbers. std::invalid_argument, naming the numbers, where this kernel can't have it.
   LaunchShape shape(const Extent3& grid, const Extent3& block, int64_t shared, const LaunchOptions& options = {}) const;

@@ -188,7 +188,7 @@ class Function:
         self, block: typing.SupportsInt | typing.SupportsIndex, shared: typing.SupportsInt | typing.SupportsIndex = 0
     ) -> int:
         """
-        Blocks that fit a multiprocessor at a time.
+        Blocks that fit a multiprocessor at a time; launches with that much shared memory are allowed then.
         """
 
     def set_dynamic_shared(self, bytes: typing.SupportsInt | typing.SupportsIndex) -> None:
@@ -330,6 +330,13 @@ class Recorder:
     """
 
     def __init__(self, name: str = "") -> None: ...
+    def occupancy(
+        self, block: typing.SupportsInt | typing.SupportsIndex, shared: typing.SupportsInt | typing.SupportsIndex = 0
+    ) -> int:
+        """
+        Blocks that have room by their threads.
+        """
+
     @property
     def count(self) -> int:
         """

@@ -27,29 +27,29 @@ def launch(ctas, shared, programmatic=True, cluster=1):
     return KernelLaunch(plan, (), (ctas, 1, 1), b"", (), programmatic=programmatic, cluster=cluster)
 
 
-@given(st.integers(1, 4000), st.integers(0, H200.shared_bytes), st.sampled_from([1, 2, 4, 8]))
-def test_no_more_ctas_share_a_multiprocessor_than_have_to(clusters, asked, cluster):
+@given(st.integers(1, 4000), st.integers(0, H200.shared_bytes), st.sampled_from([1, 2, 4, 8]), st.integers(1, 32))
+def test_no_more_ctas_share_a_multiprocessor_than_have_to(clusters, asked, cluster, registers_for):
     ctas = clusters * cluster
-    early, shared = beginning(launch(ctas, asked, cluster=cluster), H200)
-    fit = ALL // (shared + RESERVED)
+    fits = min(ALL // (asked + RESERVED), registers_for)
+    early, shared = beginning(launch(ctas, asked, cluster=cluster), fits, H200)
     places = H200.multiprocessors if cluster <= 2 else int(H200.multiprocessors * Sm90Model.of(H200).quads)
     wanted = math.ceil(ctas / places)
+    assert early
     assert asked <= shared <= H200.shared_bytes
-    assert early == (wanted != 3)
-    if wanted in (1, 2):
-        assert fit == wanted or (shared == asked and fit < wanted)
+    if fits > wanted:
+        assert ALL // (shared + RESERVED) == wanted
     else:
-        assert shared == asked
-    assert beginning(launch(ctas, asked, False, cluster), H200) == (False, asked)
+        assert shared == asked  # the rest is the cache's
+    assert beginning(launch(ctas, asked, False, cluster), fits, H200) == (False, asked)
 
 
 @pytest.mark.parametrize("name", DEVICES)
 def test_a_device_gives_what_is_asked_for(name):
     facts = DEVICES[name]
-    for ctas in (1, facts.multiprocessors, facts.multiprocessors + 1, 3 * facts.multiprocessors):
-        early, shared = beginning(launch(ctas, 1000), facts)
-        assert early == (facts.capability >= 90 and ctas < 3 * facts.multiprocessors)
-        assert shared == 1000 if not early else 1000 < shared <= facts.shared_bytes
+    for wanted in (1, 2, 3, 8):
+        early, shared = beginning(launch(wanted * facts.multiprocessors, 1000), 16, facts)
+        assert early == (facts.capability >= 90)
+        assert 1000 < shared <= facts.shared_bytes if early else shared == 1000
 
 
 @pytest.mark.parametrize("dtype", [BFloat16, Float32, Float64])

@@ -50,7 +50,6 @@ __all__ = [
 
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 EARLY = 90  # the first compute capability, times 10, with early launches
-CROWD = 3  # CTAs of a multiprocessor
 RESERVED = 1024  # bytes of shared memory that the driver takes for each CTA
 FLAGS, SCRATCH, PADDED = -1, -2, -3  # the buffers of a workspace, as places; see Workspace
 
@@ -217,20 +216,21 @@ def _workspace(kernels: Iterable[KernelLaunch], output: Operand, kind: type[Work
     return (kind or Workspace)(output.device[1], (flags, scratch, padded), library_of(output.owner))
 
 
-def beginning(one: KernelLaunch, facts: DeviceFacts) -> tuple[bool, int]:
-    """Whether a launch begins early, and the bytes of shared memory that it asks for.
+def beginning(one: KernelLaunch, fits: int, facts: DeviceFacts) -> tuple[bool, int]:
+    """Whether a launch begins early, and the bytes of shared memory that it asks for; `fits`: CTAs of a multiprocessor.
 
-    CTAs that come early come where there is room: the first multiprocessors to become idle take several of them, and
-    others none. Where one or two each would do, they ask for so much shared memory that no more fit. Of three the crowd
-    costs as much as an early beginning gains, and more are spread by their number. Devices before sm_90 launch in turn.
+    CTAs that come early come where there is room: the first multiprocessors to become idle take as many as fit, and
+    the last ones few or none. So they ask for so much shared memory that no more fit than each has to take. Where that
+    many fit anyway they leave it to the cache. Devices before sm_90 launch in turn.
     """
     asked = int(one.plan.shared_bytes)
+    if not one.programmatic or facts.capability < EARLY:
+        return False, asked
     # Clusters of more than two find a place on 120 of an H200's 132 multiprocessors: `quads` of gemm_sm90's model.
     places = facts.multiprocessors if one.cluster <= 2 else facts.multiprocessors * 10 // 11
     beside = -(-math.prod(one.grid) // places)
-    if not one.programmatic or facts.capability < EARLY or beside == CROWD:
-        return False, asked
-    return True, asked if beside > CROWD else max(asked, (facts.shared_bytes + RESERVED) // (beside + 1))
+    apart = (facts.shared_bytes + RESERVED) // (beside + 1) + 1 - RESERVED  # the least that one more has no room for
+    return True, asked if fits <= beside else max(asked, apart)
 
 
 def _kernel(one: KernelLaunch, function: Any, facts: DeviceFacts) -> Any:
@@ -238,7 +238,7 @@ def _kernel(one: KernelLaunch, function: Any, facts: DeviceFacts) -> Any:
         at: Any = one.tensors
         return [(at[i].base, offset, at[i].shift + add) for i, offset, add in found]
 
-    early, shared = beginning(one, facts)
+    early, shared = beginning(one, function.occupancy(one.plan.threads, one.plan.shared_bytes), facts)
     return _core.cuda.Kernel(
         function,
         one.grid,
