@@ -7,7 +7,8 @@ import pytest
 from tilewright import _core, kernels
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
-from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padding import pad
 from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts

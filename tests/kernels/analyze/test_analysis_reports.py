@@ -343,7 +343,8 @@ def test_a_program_for_a_device_without_its_own_instructions(compiler):
 def test_padded_plans_have_the_copies_too():
     a, b = array((65, 67)), array((63, 67))
     problem = kernels.gemm.plan(a, b).problem
-    from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm
+    from tilewright.kernels.gemm.composite.padding import pad
     from tilewright.kernels.gemm.simt.build import choose
 
     padded, alignments = pad(problem, (4, 4, 4), (True, True), True)

@@ -344,7 +344,7 @@ def half(*shape):
 
 @pytest.mark.parametrize(("m", "n", "k"), [(65, 67, 33), (130, 129, 258), (70, 71, 5)])
 def test_rows_that_are_turned(m, n, k, monkeypatch):
-    rule = Rule({**h200.RULE, "copying": 1e9}, "RULE")  # also where it takes longer
+    rule = Rule({**h200.RULE, "loose": 1e9, "loose_across": 1e9}, "RULE")  # also where it takes longer
     monkeypatch.setattr(Rule, "of", lambda facts: rule)
     a, b = torch.randn(m, k), torch.randn(n, k)
     a[:, -1], b[0] = float("inf"), float("nan")  # nothing of them may come into other sums

@@ -29,7 +29,7 @@ __all__ = [
 FIXED = frozenset(
     {
         "few_tiles", "crowding", "quads", "outstanding", "lead", "products", "few_sums", "least_terms",
-        "most_parts", "turned", "steps", "padded_depth", "asking",
+        "most_parts", "steps", "padded_depth", "asking",
     }
 )  # fmt: skip
 MOST = 1 << 20  # bytes of a file

@@ -144,7 +144,7 @@ def test_totals_in_shared_memory_need_fragments_that_are_read_ahead():
     plan = gemm_simt.choose(problem_of(512, 512, 4096, Float32, a="m", b="n"), ALIGNED)
     many = gemm_simt.choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), ALIGNED)
     assert (plan.totals, many.totals) == (0, 128)
-    assert "every 256 steps along K, in shared memory" in str(many)
+    assert "every 192 steps along K, in shared memory" in str(many)
     one = gemm_simt._plan(many.problem, ALIGNED, SimtTiles.of(H200).tiles[0], stages=1)
     with pytest.raises(LayoutError, match=r"promote is 2 with 128 sums of a thread, .* with 1 stages and 8 steps .*"):
         one.replace(promote=2)

@@ -12,7 +12,8 @@ from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm, expected
 from tilewright.kernels.gemm.choose.cost import BOUNDS, Cost
 from tilewright.kernels.gemm.choose.why import why
-from tilewright.kernels.gemm.composite.padded import PaddedGemm, padding_seconds
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padding import padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
@@ -127,8 +128,8 @@ def test_the_times_are_those_by_which_it_was_chosen(monkeypatch, dtype, arch):
     ranked = set()
 
     def recorded(model):
-        def model_and_record(*arguments):
-            found = model(*arguments)
+        def model_and_record(*arguments, **options):
+            found = model(*arguments, **options)
             many = isinstance(found.waves, np.ndarray)  # of configurations at once
             ranked.update(one_of(found, i) for i in range(len(found.waves))) if many else ranked.add(found)
             return found

@@ -12,7 +12,8 @@ from tilewright.devices import H200
 from tilewright.kernels.common import launch
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.choose.rates import Rates
-from tilewright.kernels.gemm.composite.padded import Padded, PaddedGemm, padding_seconds
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padding import Padded, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.kernel import kernel_of

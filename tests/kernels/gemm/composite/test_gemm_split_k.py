@@ -17,7 +17,8 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm import host as gemm_host
 from tilewright.kernels.gemm.choose.choose import Search, choose_gemm, choose_whole
 from tilewright.kernels.gemm.choose.split_k import in_parts, seconds_of, sum_seconds
-from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padding import pad
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
 from tilewright.kernels.gemm.composite.sum_parts import SumParts, sums_of, takes_accesses
 from tilewright.kernels.gemm.epilogue import compute_type

@@ -12,6 +12,7 @@ from tilewright.kernels.gemm.choose.short_sums import terms_allowed
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt.build import choose, variants
 from tilewright.kernels.gemm.simt.gemv import DEPTH, SLICED_K, gemv_plan
+from tilewright.kernels.gemm.simt.plan import by_cp_async
 
 ALIGNED = (16, 16, 16)
 
@@ -81,13 +82,22 @@ def test_tiles_are_as_large_as_the_device_is_filled_by(order):
     assert gemv(512, 1, 4096, a=order, batch=(8,)).tiler_mnk[0] >= rows[3]
 
 
+def test_rows_that_are_not_aligned_come_by_narrower_accesses():
+    for plan, vector in (
+        (gemv(4096, 1, 4097), 1),
+        (gemv(4096, 1, 4098), 2),
+        (gemv(4098, 1, 4096, a="m"), 2),
+        (gemv(4096, 1, 4096, (4, 16, 16)), 1),
+        (gemv(4096, 1, 4096, (16, 4, 4)), 4),
+    ):
+        assert plan.copy_layout("a")[1] == vector
+        assert by_cp_async(plan.tiled_copy_a)
+        assert plan.tiler_mnk[1] == 1
+
+
 def test_what_is_not_for_them():
     assert gemv(4096, 4, 4096) is not None
     assert [gemv(4096, 5, 4096), gemv(4096, 0, 4096), gemv(63, 1, 4096), gemv(4096, 1, 255)] == [None] * 4
-    assert gemv(4096, 1, 4097) is None  # rows that are not aligned
-    assert gemv(4098, 1, 4096, a="m") is None
-    assert gemv(4096, 1, 4096, (4, 16, 16)) is None
-    assert gemv(4096, 1, 4096, (16, 4, 4)) is not None
     assert gemv(4096, 1, 4096, dtype=Float64) is None
     assert gemv(4096, 1, 4096, dtype=BFloat16) is None
     old = H200._replace(capability=75)

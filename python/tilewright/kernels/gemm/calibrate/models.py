@@ -82,7 +82,8 @@ def _simt_seconds(sample: Sample, facts: DeviceFacts, model: simt.SimtModel, rat
     choice = sample.what._replace(tile=tile._replace(rate=rates.get(tile, tile.rate)))
     ways = accesses_of(sample.problem, ALIGNED, (False, False), 16, facts.capability >= 80)
     straight = sum(x.is_async and x.vector > 1 for x in ways)
-    return float(simt.choice_cost(sample.problem, choice, facts, straight, model).without("launch"))
+    is_promoted = sample.plan.promote > 0
+    return float(simt.choice_cost(sample.problem, choice, facts, straight, model, is_promoted).without("launch"))
 
 
 def _simt(large: list[Timed], timed: list[Timed], facts: DeviceFacts, until: float) -> Fit:

@@ -6,17 +6,17 @@ ways are asked for, unless they are few, and the one that is expected to be fast
 
 from __future__ import annotations
 
-from itertools import islice
+import itertools
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright._cached import cached_property
 from tilewright._registry import Lazy
 from tilewright.kernels.devices import Section
-from tilewright.kernels.gemm.choose.estimate import estimate
 from tilewright.kernels.gemm.choose.few_tiles import has_few_tiles
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma
 from tilewright.kernels.gemm.choose.short_sums import parts_of_cublas
+from tilewright.kernels.gemm.composite.padding import pad, padding_seconds
 from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.cost import least_seconds
 from tilewright.kernels.gemm.simt.gemv import is_gemv
@@ -46,8 +46,9 @@ class Rule(Section):
     """When both ways are asked for, and what copies and residue tiles may cost: RULE in a device's file says more."""
 
     SECTION: ClassVar[str] = "RULE"
-    copying: float
-    copying_along: float
+    loose: float
+    loose_across: float
+    turning_gain: float
     residue_tile: int
     most_of_residue: int
     residue_launch: float
@@ -115,8 +116,6 @@ class Search:
     @cached_property
     def padded_sides(self) -> tuple[bool, bool]:
         """Which of A and B TMA does not take as they lie; the smaller one, where it would take either, but not both."""
-        from tilewright.kernels.gemm.composite.padded import padding_seconds
-
         p = self.problem
         lie = _lies(p.a_strides, p.a_type, self.alignments[0]), _lies(p.b_strides, p.b_type, self.alignments[1])
         if lie == ("through registers",) * 2:  # of one operand only
@@ -135,7 +134,7 @@ class Recipe(NamedTuple):
 
 def _padded(search: Search) -> Plan | None:
     """The plan by copies of what TMA does not take, and a kernel that refused them; None if it is slower."""
-    from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm
 
     p, alignments, facts, sides = search.problem, search.alignments, search.facts, search.padded_sides
     plan = search.plan
@@ -157,8 +156,8 @@ def _residue(search: Search) -> Plan | None:
     whole = None
     for along, begin in _residues(search):
         parts = split(p, along, begin)
-        times = [_seconds_by_simt(part.problem, part.alignments(alignments), facts) for part in parts]
-        whole = _seconds_by_simt(p, alignments, facts) if whole is None else whole
+        times = [_copied_sides(part.problem, part.alignments(alignments), facts)[0] for part in parts]
+        whole = _copied_sides(p, alignments, facts)[0] if whole is None else whole
         if sum(times) + rule.residue_launch < rule.residue_gain * whole:
             gemm, residue = (choose_whole(part.problem, part.alignments(alignments), facts) for part in parts)
             return ResidueGemm(problem=p, gemm=as_of(gemm, p, facts), residue=residue, along=along, begin=begin)
@@ -175,11 +174,11 @@ def _residues(search: Search) -> list[tuple[int, int]]:
 
 def _turned_copies(search: Search) -> Plan | None:
     """The plan of gemm_simt by copies in whole accesses; None where they take too much time."""
-    from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm
 
     p, alignments, facts, plan = search.problem, search.alignments, search.facts, search.plan
     assert plan is not None
-    sides = _turned_sides(p, alignments, facts, expected(plan, facts))
+    _, sides = _copied_sides(p, alignments, facts)
     if not any(sides):
         return None
     view, aligned, swapped = next(orientations(*pad(p, alignments, sides, is_turned=True)))
@@ -227,7 +226,7 @@ RECIPES = (
     ),
     Recipe(
         "turned operand",
-        "FMA would load A or B of fp32 element by element, and copies along M and N are little of the time",
+        "copies of A or B along M and N take less time than FMA of fp32 loses by how they lie",
         lambda search: search.is_float32_by_fma and not is_gemv(search.plan),
         _turned_copies,
     ),
@@ -286,7 +285,7 @@ def ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: Dev
         if both:
             found += [
                 (_rank(plan, cost, facts) if kernel is SM90 else cost.seconds, swapped, plan)
-                for plan, cost in islice(kernel.considered(view, aligned, facts), 1)
+                for plan, cost in itertools.islice(kernel.considered(view, aligned, facts), 1)
             ]
         elif (chosen := kernel.choose(view, aligned, facts)) is not None:
             found.append((0.0, swapped, chosen))
@@ -313,32 +312,34 @@ def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
     return kernel_of(plan).expected(plan, facts).seconds  # type: ignore[no-any-return]
 
 
-def _turned_sides(
-    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float
-) -> tuple[bool, bool]:
-    """Which of A and B are copied, turned, before gemm_simt: what has no accesses of 16 bytes, if that is worth it."""
-    from tilewright.kernels.gemm.composite.padded import padding_seconds
+def _copied_sides(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> tuple[float, tuple[bool, bool]]:
+    """Which of A and B gemm_simt is given as copies along M and N, and the seconds that all takes but for one launch.
 
-    p, strides, rule = problem, (problem.a_strides, problem.b_strides), Rule.of(facts)
-    sides = (
-        _is_loose(p.m, p.k, p.a_strides, p.a_type, alignments[0]),
-        _is_loose(p.n, p.k, p.b_strides, p.b_type, alignments[1]),
-    )
-    along_k = any(loose and d[1] == 1 for loose, d in zip(sides, strides, strict=True))
-    limit = (rule.copying if along_k else rule.copying_along) * seconds
-    return sides if any(sides) and padding_seconds(p, sides, facts) <= limit else (False, False)
+    What lies along K need not be turned on its way then, and what has no accesses of 16 bytes has them.
+    """
+    p, rule = problem, Rule.of(facts)
+    sides = ((p.m, p.a_strides, alignments[0]), (p.n, p.b_strides, alignments[1]))
+    along = [d[1] == 1 for _, d, _ in sides]
+    loose = [_is_loose(rows, p.k, d, p.a_type, at) for rows, d, at in sides]
+    found: list[tuple[float, tuple[bool, bool]]] = []
+    for wanted in ((False, False), (False, True), (True, False), (True, True)):
+        copying = padding_seconds(p, wanted, facts, is_turned=True) if any(wanted) else 0.0
+        if any(x and not (y or z) for x, y, z in zip(wanted, along, loose, strict=True)):
+            continue
+        if found and copying > found[0][0]:
+            continue
+        rest = [lies for x, y, lies in zip(wanted, loose, along, strict=True) if y and not x]
+        slower = (rule.loose if any(rest) else rule.loose_across) if rest else 0.0
+        seconds = copying + (1 + slower) * _least_seconds(p, alignments, wanted, facts)
+        found.append((seconds if any(wanted) or rest else rule.turning_gain * seconds, wanted))
+    return min(found)
 
 
-def _seconds_by_simt(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> float:
-    """The seconds that gemm_simt is expected to take, with copies where it would be given them."""
-    from tilewright.kernels.gemm.composite.padded import pad, padding_seconds
-
-    tile = Rule.of(facts).residue_tile
-    sides = _turned_sides(problem, alignments, facts, estimate(problem, (tile, tile, 8), "simt", facts).seconds)
-    copying = padding_seconds(problem, sides, facts) if any(sides) else 0.0
+def _least_seconds(problem: GemmProblem, alignments: Alignments, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
+    """The seconds that gemm_simt is expected to take, with copies of these sides in their place, without the launch."""
     padded, aligned = pad(problem, alignments, sides, is_turned=True) if any(sides) else (problem, alignments)
     view, aligned, swapped = next(orientations(padded, aligned))
-    return copying + least_seconds(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
+    return least_seconds(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
 
 
 def as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:

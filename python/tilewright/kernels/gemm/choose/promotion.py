@@ -52,6 +52,7 @@ class Promotion(Section):
     mma_block: int
     most_sums: int
     short: int
+    promoted: float
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:
@@ -101,8 +102,11 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     def left_by(promote: int) -> float:
         return promote * step + terms / (promote * step)
 
-    enough = [promote for promote in _few_numbers() if left_by(promote) <= allowed - beside]
-    return max(enough) if enough else min(_few_numbers(), key=left_by)
+    for most in (Promotion.of(facts).promoted * allowed, allowed):
+        enough = [promote for promote in _few_numbers() if left_by(promote) <= most - beside]
+        if enough:
+            return max(enough)
+    return min(_few_numbers(), key=left_by)
 
 
 def can_promote(problem: GemmProblem, sums: int, threads: int, facts: DeviceFacts) -> bool:

@@ -14,7 +14,8 @@ from tilewright.kernels.gemm.choose.few_tiles import SplitK, tiles_of
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.choose.short_sums import has_short_sums, parts_of_cublas
-from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padding import pad, padding_seconds
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, length_of_parts, parts_problem
@@ -218,7 +219,7 @@ def sum_seconds(problem: GemmProblem, parts: int, facts: DeviceFacts) -> float:
 def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
     """The seconds that a plan is expected to take, with the copies before it."""
     if isinstance(plan, PaddedGemm):
-        return padding_seconds(plan.problem, plan.sides, facts) + seconds_of(plan.gemm, facts)
+        return padding_seconds(plan.problem, plan.sides, facts, plan.is_turned) + seconds_of(plan.gemm, facts)
     if isinstance(plan, ResidueGemm):
         rest = seconds_of(plan.residue, facts) - Waves.of(facts).launch + Rule.of(facts).residue_launch
         return seconds_of(plan.gemm, facts) + rest

@@ -11,7 +11,8 @@ from tilewright.kernels.common.why import Candidate, Why
 from tilewright.kernels.gemm.choose.candidates import considered
 from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, choose_whole
 from tilewright.kernels.gemm.choose.split_k import cost_of, in_parts, sum_seconds
-from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.padding import pad, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm
 from tilewright.kernels.kernel import kernel_of
@@ -123,7 +124,7 @@ def _candidates(
         whole = _without_residue(problem, alignments, facts)
         yield from () if whole is None else _candidates(whole, problem, alignments, facts)
     elif isinstance(plan, PaddedGemm):
-        copying = padding_seconds(problem, plan.sides, facts)
+        copying = padding_seconds(problem, plan.sides, facts, plan.is_turned)
         padded, aligned = pad(problem, alignments, plan.sides, plan.is_turned)
         turned = plan.sides if plan.is_turned else None
         for run in considered(kernel_of(plan.gemm), padded, aligned, facts, turned):
@@ -153,6 +154,6 @@ def _cost(plan: Plan, alignments: Alignments, facts: DeviceFacts) -> Cost:
         rest = residue.without("launch") + Rule.of(facts).residue_launch
         return gemm._replace(beside=gemm.beside + rest)
     if isinstance(plan, PaddedGemm):
-        copying = padding_seconds(plan.problem, plan.sides, facts)
+        copying = padding_seconds(plan.problem, plan.sides, facts, plan.is_turned)
         return why(plan.gemm, facts).rows[0].cost._replace(beside=copying)
     return cost_of(plan.kernel_plan, facts)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.choose.estimate import Waves, estimate
-from tilewright.kernels.gemm.choose.promotion import can_promote
+from tilewright.kernels.gemm.choose.promotion import REGISTER_SUMS, can_promote
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.choose.short_sums import terms_allowed
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
@@ -50,7 +50,7 @@ class SimtModel(Section):
     own_sum: float
     least_terms: int
     most_parts: int
-    turned: float
+    totals: float
 
 
 def cost(plan: GemmSimt, facts: DeviceFacts) -> Cost:
@@ -77,7 +77,8 @@ def tile_cost(plan: GemmSimt, facts: DeviceFacts) -> Cost:
     for tile in (*_own_tiles(plan.problem, facts, (plan.padded_a, plan.padded_b)), *shared):
         own = (*tile.extents(width_of(plan.problem)), tile.threads, tile.sliced_k, tile.ctas)
         if own == (*plan.tiler_mnk[:2], plan.threads, plan.sliced_k, plan.ctas_per_sm):
-            return choice_cost(plan.problem, Choice(tile, plan.stream_k_ctas), facts, straight)
+            choice = Choice(tile, plan.stream_k_ctas)
+            return choice_cost(plan.problem, choice, facts, straight, is_promoted=plan.promote > 0)
     return cost(plan, facts)
 
 
@@ -89,11 +90,16 @@ class Choice(NamedTuple):
 
 
 def choice_cost(
-    problem: GemmProblem, choice: Choice, facts: DeviceFacts, straight: int = 0, model: SimtModel | None = None
+    problem: GemmProblem,
+    choice: Choice,
+    facts: DeviceFacts,
+    straight: int = 0,
+    model: SimtModel | None = None,
+    is_promoted: bool = False,
 ) -> Cost:
     """The time that a tile is expected to take, beside others; `straight` operands are not turned on their way.
 
-    A `model` has other numbers than the device's.
+    A `model` has other numbers than the device's. `is_promoted`: sums are added to totals.
 
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
@@ -104,9 +110,11 @@ def choice_cost(
     """
     numbers, multiprocessors = model or SimtModel.of(facts), facts.multiprocessors
     tile, stream_k_ctas = choice
-    rate = tile.rate * (1 + numbers.turned * straight if tile.sliced_k > 1 and not tile.stages else 1)
     bm, bn = tile.extents(width_of(problem))
     count, k = _tiles(problem, tile), problem.k
+    rate = tile.rate * (1 + (0.0, *tile.straight)[straight])
+    if is_promoted and count < stream_k_ctas and tile.sums(width_of(problem)) > REGISTER_SUMS:
+        rate *= 1 - numbers.totals
     idle = numbers.start + (numbers.adding * tile.sliced_k if tile.sliced_k > 1 else 0)
     product = 1e-6 / numbers.products  # seconds of one of Float32 at a multiprocessor's peak
     if problem.acc_type.bits == 64:
@@ -186,7 +194,7 @@ def fastest(
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200).tile
-    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.31, sliced_k=8, stages=6)
+    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.31, sliced_k=8, stages=6, straight=(0.0, 0.0))
     >>> [fastest(problem_of(n, n, n, Float32), (16, 16, 16), H200).stream_k_ctas for n in (512, 3000)]
     [0, 264]
     """
@@ -231,8 +239,9 @@ def weighed(
         shared = (x for tile in SimtTiles.of(facts).shared for x in _choices(problem, tile, facts))
         choices += [x for x in shared if x.stream_k_ctas > 0]
     allowed = terms_allowed(problem, facts)
-    exact = [x for x in choices if _has_short_sums(problem, x, allowed, facts)] or choices
-    return [(x, choice_cost(problem, x, facts, straight)) for x in exact]
+    lengths = [(x, _longest(problem, x)) for x in choices]
+    exact = [x for x in lengths if x[1] <= allowed or _can_promote(problem, x[0].tile, facts)] or lengths
+    return [(x, choice_cost(problem, x, facts, straight, is_promoted=longest > allowed)) for x, longest in exact]
 
 
 def _own_tiles(problem: GemmProblem, facts: DeviceFacts, padded: tuple[bool, bool]) -> list[SimtTile]:
@@ -243,13 +252,15 @@ def _own_tiles(problem: GemmProblem, facts: DeviceFacts, padded: tuple[bool, boo
     return [*(x for x in tiles if x.sliced_k < SimtTiles.of(facts).loose[0].sliced_k), *loose]
 
 
-def _has_short_sums(problem: GemmProblem, choice: Choice, allowed: float, facts: DeviceFacts) -> bool:
-    """Whether the sums of a choice have no more terms than are allowed, or can be promoted."""
+def _can_promote(problem: GemmProblem, tile: SimtTile, facts: DeviceFacts) -> bool:
+    """Whether the threads of a tile have room for totals."""
+    return can_promote(problem, tile.sums(width_of(problem)), tile.threads * tile.ctas, facts)
+
+
+def _longest(problem: GemmProblem, choice: Choice) -> float:
+    """The terms of a choice's longest sum, and the sums that are added to it."""
     tile, stream_k_ctas = choice
-    bm, bn = tile.extents(width_of(problem))
     count = _tiles(problem, tile)
     terms = min(problem.k, problem.k * count / stream_k_ctas) if count < 2 * stream_k_ctas else problem.k
-    sums = bm * bn * tile.sliced_k // tile.threads
     beside = sum(x for x in (tile.sliced_k, -(-problem.k // max(int(terms), 1))) if x > 1)
-    is_short = terms / tile.sliced_k + beside <= allowed
-    return is_short or can_promote(problem, sums, tile.threads * tile.ctas, facts)
+    return terms / tile.sliced_k + beside

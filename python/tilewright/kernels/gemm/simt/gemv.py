@@ -90,8 +90,6 @@ def gemv_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
         return None
     a, b = accesses_of(p, alignments, (False, False), ACCESS, True)
     b = b if b.mode == 1 else Access(1, 1, True)  # few elements, which are turned on their way
-    if a.vector * Float32.bits // 8 != ACCESS:
-        return None
     columns = 1 << (p.n - 1).bit_length()
     tile = _tile(p, columns, numbers.along_k if a.mode == 1 else numbers.along_m, facts)
     return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)

@@ -29,7 +29,8 @@ class SimtTile(NamedTuple):
 
     `ctas` share a multiprocessor, which bounds the registers; `rate` is the part of the multiprocessor's peak that is
     expected of them on large problems. `sliced_k` times as many warps share the steps along K. With `stages`, so many
-    tiles along K are under way at a time, brought element by element by cp.async.
+    tiles along K are under way at a time, brought element by element by cp.async. `straight` is what the rate gains
+    where one operand need not be turned on its way, and where both need not.
     """
 
     warps_m: int
@@ -40,10 +41,19 @@ class SimtTile(NamedTuple):
     rate: float
     sliced_k: int = 1
     stages: int = 0
+    straight: tuple[float, float] = (0.0, 0.0)
 
     @property
     def threads(self) -> int:
         return 32 * self.warps_m * self.warps_n * self.sliced_k
+
+    def sums(self, width: int) -> int:
+        """Those of a thread, where a group has `width` neighbours.
+
+        >>> SimtTile(2, 2, 2, 4, 2, 0.9).sums(4)
+        128
+        """
+        return width * self.groups_m * width * self.groups_n
 
     def extents(self, width: int) -> tuple[int, int]:
         """The tile (bM, bN) where a group has `width` neighbours.
