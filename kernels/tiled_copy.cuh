@@ -58,8 +58,8 @@ __device__ int dst_gap(const Params& params, const Tile& tile, const Coord<kRank
 }
 
 // How the source's elements of one access are read. kStep is the stride of the source along the access: what lies
-// between elements is read too if all of it fits into 16 bytes; with step 0 one element serves all; -1 stands for any
-// step. What is not aligned is read by two aligned accesses, and joined, where it has 4 bytes and no word that nobody
+// between and behind elements is read too if all of it fits into 16 bytes, and lies in the source's memory; with step 0
+// one element serves all; -1 stands for any step. What is not aligned is read by two aligned accesses, and joined, where it has 4 bytes and no word that nobody
 // uses; else element by element. Reading has two parts, so that a thread has all its accesses under way before it waits
 // for the first.
 template <class T, int kVector, int kStep, bool kAligned>
@@ -67,9 +67,8 @@ struct SrcAccess {
   static constexpr int kBytes = kStep >= 1 && kVector > 1 ? static_cast<int>(sizeof(T)) * kVector * kStep : 0;
   static constexpr bool kJoins = !kAligned && kBytes >= 4 && (kStep == 1 || kStep * sizeof(T) <= 4);
   static constexpr bool kAtOnce = kStep >= 1 && kAligned;
-  // What lies between elements belongs to the tensor's memory, what lies behind the last one need not.
-  static constexpr int kReach = kVector + (kAtOnce && kStep > 1 ? 1 : 0);
-  static constexpr bool kMayLack = kJoins || (kAtOnce && kReach > 1);  // elements of an access that is not read
+  static constexpr bool kSkips = kAtOnce && kStep > 1;
+  static constexpr bool kMayLack = kJoins || (kAtOnce && kVector > 1);  // elements of an access that is not read
   static constexpr int kSpan = kAtOnce || kJoins ? kVector * kStep : kVector;
   Vector<T, kSpan> elements;
   UnalignedWords<kJoins ? kBytes : 0> words;
@@ -79,14 +78,29 @@ struct SrcAccess {
   template <int kMode, bool kChecked, class Tile, int kRank>
   __device__ static bool readable(const Tile& tile, const Coord<kRank>& c, unsigned inside) {
     if constexpr (!kChecked) return true;
-    if constexpr (kAtOnce) return tile.template contains<kMode, kReach>(c);
+    if constexpr (kAtOnce) return tile.template contains<kMode, kVector>(c);
     return inside != 0;
   }
 
+  // Whether what is read behind the elements of a tile is in memory as well.
+  template <class TileType, class Params, class Tile>
+  __device__ static bool surrounds(TileType, const Params& params, const Tile& tile) {
+    if constexpr (!kSkips) return true;
+    int64 last = params.src_layout(tile.origin);
+#pragma unroll
+    for (int mode = 0; mode < TileType::kRank; ++mode) {
+      const int64 reach = params.src_layout(shifted_in(Coord<TileType::kRank>{}, mode, TileType::extent(mode) - 1));
+      last += reach > 0 ? reach : 0;
+    }
+    return params.src + last + kStep <= params.src_end;
+  }
+
   // `step`: the stride, where it is not static. Elements that are not `inside` may have any value. Nothing is read
-  // unless all of it can be: the answer.
+  // unless all of it can be, which is kKnown or not: the answer.
+  template <bool kKnown>
   __device__ bool begin(const T* from, int64 step, unsigned inside, const void* memory_begin, const void* memory_end) {
     if constexpr (kAtOnce) {
+      if (kSkips && !kKnown && from + kSpan > memory_end) return false;
       elements = load_global<T, kSpan>(from);
     } else if constexpr (kJoins) {
       if (!surrounded<kBytes>(from, memory_begin, memory_end)) return false;
@@ -125,20 +139,33 @@ struct DirectCopy {
   static constexpr int kThreads = (kThreadCount + 31) / 32 * 32;
   static constexpr int kAccesses = kValues / kVector;
   static constexpr bool kLooksBack = kDstShift > 0;
-  static constexpr bool kChecked = kPredicated || kLooksBack;
   using T = Element<kBytes>;
   using Params = CopyParams<kBytes, kRank, kSrcUnit, kDstUnit>;
+  using Access = SrcAccess<T, kVector, kSrcStep, kSrcAligned>;
+  using Tile = PlacedTile<kRank, kLooksBack>;
 
   __device__ static void run(const Params& params) {
     let_next_begin();
     if (kThreadCount < kThreads && threadIdx.x >= kThreadCount) return;
+    const Tile tile(TileType{}, params.grid, params.extent);
+    may_end(params, tile) ? move<true>(params, tile) : move<false>(params, tile);
+  }
+
+  // Whether an access of the tile may reach over an end.
+  __device__ static bool may_end(const Params& params, const Tile& tile) {
+    if (kLooksBack) return true;
+    if (!kPredicated && !Access::kSkips) return false;
+    return !tile.is_whole(TileType{}) || !Access::surrounds(TileType{}, params, tile);
+  }
+
+  // Accesses are kChecked where some may reach over an end.
+  template <bool kChecked>
+  __device__ static void move(const Params& params, const Tile& tile) {
     constexpr AccessCoordinates<kRank, ThreadValue, kAccesses, kVector> kValue;
-    const PlacedTile<kRank, kLooksBack> tile(TileType{}, params.grid, params.extent);
     const Coord<kRank> mine = thread_coordinate<kRank, ThreadValue>();
     const T* const src = params.src + params.src_layout(tile.origin) + params.src_layout(mine);
     T* const dst = params.dst + params.dst_layout(tile.origin) + params.dst_layout(mine);
     const int64 step = params.src_layout(shifted<kMode>(Coord<kRank>{}, 1));
-    using Access = SrcAccess<T, kVector, kSrcStep, kSrcAligned>;
     Access access[kAccesses];
     bool read[kAccesses];
     unsigned inside[kAccesses];
@@ -152,7 +179,7 @@ struct DirectCopy {
       read[k] = Access::template readable<kMode, kChecked>(tile, c, inside[k]);
       if (read[k]) {
         const T* from = src + params.src_layout(kValue.at[k]) - gap[k] * step;
-        read[k] = access[k].begin(from, step, inside[k], params.src_begin, params.src_end);
+        read[k] = access[k].template begin<!kChecked>(from, step, inside[k], params.src_begin, params.src_end);
       }
     }
 #pragma unroll
@@ -187,7 +214,6 @@ template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class LoadThre
 struct StagedCopy {
   static constexpr int kRank = TileType::kRank;
   static constexpr bool kLooksBack = kDstShift > 0;
-  static constexpr bool kChecked = kPredicated || kLooksBack;
   static constexpr int kThreads = ((kLoadThreads > kStoreThreads ? kLoadThreads : kStoreThreads) + 31) / 32 * 32;
   static_assert(kSmemLoad == 1 || !kLooksBack);
   static_assert(!kAsync || (kSrcStep == 1 && kSrcAligned && kSmemStore == kLoadVector));
@@ -203,10 +229,20 @@ struct StagedCopy {
       : params(params), shared(shared), tile(TileType{}, params.grid, params.extent) {}
 
   // Which of the kCount elements from coordinate c on, along kMode, are inside of the tensor.
-  template <int kMode, int kCount>
+  template <bool kLooks, int kMode, int kCount>
   __device__ unsigned inside(const Coord<kRank>& c) const {
-    return kChecked ? tile.template inside<kMode, kCount>(c) : (1u << kCount) - 1;
+    return kLooks ? tile.template inside<kMode, kCount>(c) : (1u << kCount) - 1;
   }
+
+  // Whether an access of the tile may reach over an end.
+  __device__ bool may_end() const {
+    if (kLooksBack) return true;
+    if (!kPredicated && !Access::kSkips) return false;
+    return !tile.is_whole(TileType{}) || !Access::surrounds(TileType{}, params, tile);
+  }
+
+  __device__ void load() const { may_end() ? load_tile<true>() : load_tile<false>(); }
+  __device__ void store() const { may_end() ? store_tile<true>() : store_tile<false>(); }
 
   __device__ static constexpr int linear(const Coord<kRank>& c) {
     return typename Parts<Smem>::Linear{}.template operator()<int>(c);
@@ -227,6 +263,8 @@ struct StagedCopy {
 
   __device__ T* in_shared(int linear_offset) const { return shared + Parts<Smem>::finish(linear_offset); }
 
+  // Accesses are kLooks where some may reach over an end.
+  template <bool kLooks>
   __device__ void load_tile() const {
     if (kLoadThreads < kThreads && threadIdx.x >= kLoadThreads) return;
     constexpr int kAccesses = kLoadValues / kLoadVector;
@@ -242,15 +280,15 @@ struct StagedCopy {
     bool read[kAccesses];
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {
-      const unsigned in = Access::kAtOnce ? 0 : inside<kSrcMode, kLoadVector>(mine + kValue.at[k]);
-      read[k] = Access::template readable<kSrcMode, kChecked>(tile, mine + kValue.at[k], in);
+      const unsigned in = Access::kAtOnce ? 0 : inside<kLooks, kSrcMode, kLoadVector>(mine + kValue.at[k]);
+      read[k] = Access::template readable<kSrcMode, kLooks>(tile, mine + kValue.at[k], in);
       if (read[k]) {
         const T* from = src + params.src_layout(kValue.at[k]);
         if constexpr (kAsync) {
           cp_async<kBytes * kLoadVector>(in_shared(base + kShared.at[k][0]), from);
           continue;
         }
-        read[k] = access[k].begin(from, step, in, params.src_begin, params.src_end);
+        read[k] = access[k].template begin<!kLooks>(from, step, in, params.src_begin, params.src_end);
       }
     }
 #pragma unroll
@@ -269,8 +307,8 @@ struct StagedCopy {
             store_shared(in_shared(base + kShared.at[k][j / kSmemStore]), part);
           }
         }
-      } else if constexpr (Access::kJoins || (kChecked && Access::kMayLack)) {
-        const unsigned in = inside<kSrcMode, kLoadVector>(mine + kValue.at[k]);
+      } else if constexpr (Access::kJoins || (kLooks && Access::kMayLack)) {
+        const unsigned in = inside<kLooks, kSrcMode, kLoadVector>(mine + kValue.at[k]);
 #pragma unroll 1
         for (int j = 0; j < kLoadVector; ++j) {
           const Coord<kRank> c = shifted<kSrcMode>(mine + kValue.at[k], j);
@@ -282,6 +320,7 @@ struct StagedCopy {
     if constexpr (kAsync) cp_async_wait_all();
   }
 
+  template <bool kLooks>
   __device__ void store_tile() const {
     if (kStoreThreads < kThreads && threadIdx.x >= kStoreThreads) return;
     constexpr int kAccesses = kStoreValues / (kStoreVector * kSmemLoad);
@@ -308,7 +347,7 @@ struct StagedCopy {
       for (int w = 0; w < kSmemLoad; ++w) {
         const Coord<kRank> value = kSmemLoad == 1 ? kValue.at[k] : shifted<kSrcMode>(kValue.at[k], w);
         const Coord<kRank> c = shifted<kDstMode>(mine + value, -gap);
-        store_inside(dst + params.dst_layout(value) - gap, rows[w], inside<kDstMode, kStoreVector>(c));
+        store_inside(dst + params.dst_layout(value) - gap, rows[w], inside<kLooks, kDstMode, kStoreVector>(c));
       }
     }
   }
@@ -320,9 +359,9 @@ __global__ void __launch_bounds__(Copy::kThreads, 1) copy_staged(const __grid_co
   let_next_begin();
   const Copy copy(params, reinterpret_cast<typename Copy::T*>(bytes));
   await_launches_before();
-  copy.load_tile();
+  copy.load();
   __syncthreads();
-  copy.store_tile();
+  copy.store();
 }
 
 }  // namespace tilewright

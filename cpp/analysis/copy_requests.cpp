@@ -148,7 +148,7 @@ void for_each_part(const CopyLaunch& launch, bool source, bool target, F&& f) {
   const std::vector<Mode> modes = launch.modes();
   for (const Group& group : groups(modes, launch.base, 1)) {
     std::optional<int64_t> origin;
-    if (source && launch.joined && at_end(modes, group)) {
+    if (source && launch.reads_beyond() && at_end(modes, group)) {
       origin = launch.base[0];
       for (std::size_t mode = 0; mode < modes.size(); ++mode) *origin += group.tiles[mode] * modes[mode].step[0];
     }
@@ -180,12 +180,16 @@ std::vector<uint32_t> inside(const CopyLaunch& launch, const Part& part, const A
 }
 
 // Accesses that are made: those that are guarded or joined if an element is inside of the tensor, and others if all
-// are; of those that are joined, the ones between the ends of its memory.
+// are; of those that are joined, or read what lies behind their elements, the ones between the ends of its memory.
 std::vector<uint32_t> read_loads(const CopyLaunch& launch, const Part& part, const Accesses& accesses,
                                  const std::vector<int64_t>& offsets) {
   const std::size_t mode = launch.vector_mode[0];
   if (!launch.joined && !launch.guarded) {
-    return inside(launch, part, accesses, accesses.exist, mode, launch.load_vector + (launch.src_step > 1 ? 1 : 0));
+    const std::vector<uint32_t> whole = inside(launch, part, accesses, accesses.exist, mode, launch.load_vector);
+    if (!part.origin) return whole;
+    const int64_t bytes = launch.load_vector * launch.src_step * launch.element;
+    return accesses.where(whole,
+                          [&](std::size_t lane) { return *part.origin + offsets[lane] + bytes <= launch.memory[1]; });
   }
   std::vector<uint32_t> read = accesses.exist;
   if (launch.checked) read = accesses.touching(read, part.group, mode, launch.load_vector);
@@ -243,10 +247,10 @@ std::vector<Mode> CopyLaunch::modes() const {
   for (std::size_t i = 0; i < tile.size(); ++i) {
     Mode mode{tiles[i], tile[i], extents[i], {tile[i] * strides[0][i], tile[i] * strides[1][i]}};
     if (i == vector_mode[1]) mode.back = dst_shift;
-    if (i == vector_mode[0] && src_step > 1) mode.ahead = 1;
-    if (joined && mode.step[0]) {  // what reaches over the end of the source's memory is in its first or last tiles
+    if (reads_beyond() && mode.step[0]) {  // of the source's memory, in its first or last tiles
       const int64_t bytes = std::abs(mode.step[0]);
-      mode.alone = 1 + (3 * joined + bytes - 1) / bytes;
+      const int64_t access = joined ? joined : load_vector * src_step * element;
+      mode.alone = 1 + (3 * access + bytes - 1) / bytes;
     }
     found.push_back(mode);
   }

@@ -50,6 +50,8 @@ struct CopyLaunch {
   bool single = false;   // the elements of an access are loaded one by one,
   bool guarded = false;  // and each only if it is inside
 
+  // Whether accesses may read more than their elements, of what lies in the source's memory.
+  bool reads_beyond() const { return joined || (src_step > 1 && !guarded); }
   std::vector<Mode> modes() const;  // the tiles along each mode
 };
 

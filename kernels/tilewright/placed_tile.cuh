@@ -19,6 +19,12 @@ __device__ constexpr Coord<kRank> shifted(Coord<kRank> c, int steps) {
   return c;
 }
 
+template <int kRank>
+__device__ constexpr Coord<kRank> shifted_in(Coord<kRank> c, int mode, int steps) {
+  c.at[mode] += steps;
+  return c;
+}
+
 template <int kMode, int kRank>
 __device__ Coord<kRank> with(Coord<kRank> c, int coordinate) {
   c.at[kMode] = coordinate;
@@ -45,6 +51,15 @@ struct PlacedTile {
       // Only along mode 0, whose runs need not divide it, may a tile lie behind the tensor: said for the compiler.
       if (!kLooksBack && mode > 0 && end.at[mode] < 1) end.at[mode] = 1;
     }
+  }
+
+  // Whether all of the tile is inside.
+  template <class TileType>
+  __device__ bool is_whole(TileType) const {
+    bool result = true;
+#pragma unroll
+    for (int mode = 0; mode < kRank; ++mode) result = result && TileType::extent(mode) <= end.at[mode];
+    return result;
   }
 
   // Whether the kCount coordinates from c on, along kMode, are all inside.

@@ -42,9 +42,9 @@ template <class Copy> static typename Copy::Params params;
 template <class Copy> static void direct() { Copy::run(params<Copy>); }
 template <class Copy> static void staged() {
   const Copy copy(params<Copy>, reinterpret_cast<typename Copy::T*>(shared_memory));
-  copy.load_tile();
+  copy.load();
   __syncthreads();
-  copy.store_tile();
+  copy.store();
 }
 template <class Copy> static void packed() { Copy{params<Copy>, shared_memory}.run(); }
 template <class Copy> static void run_copy(const char* bytes, unsigned ctas, void (*each)()) {

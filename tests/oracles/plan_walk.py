@@ -184,10 +184,10 @@ def walk_copy(plan, src, dst, memory):
         def load(c, there, place, t):
             """Whether an access is read."""
             vector = plan.load_vector
-            behind = plan.src_step > 1 and checked and not inside(c, plan.src_mode, vector + 1)
+            address, step = at(c, 0), p.src_strides[plan.src_mode] * size
+            behind = plan.src_step > 1 and address + vector * plan.src_step * size > memory[1]
             if not there or (at_once and (len(there) < vector or behind)):
                 return False
-            address, step = at(c, 0), p.src_strides[plan.src_mode] * size
             if joins:
                 first = address & -span
                 last = first + (span if first == address else 2 * span)

@@ -150,12 +150,43 @@ def _fit(extent: int, target: int, multiple: int) -> int:
     return -(-share // multiple) * multiple
 
 
+def _evenly(count: int, threads: int) -> int:
+    """So many accesses, or a few more: those of a tile, so that most of the threads have some of them.
+
+    >>> _evenly(307, 128), _evenly(304, 128), _evenly(97, 128), _evenly(53, 11)
+    (309, 304, 97, 55)
+    """
+    if count <= threads or any(count % n == 0 for n in range(threads, threads // 2, -1)):
+        return count
+    each = -(-count // threads)
+    return -(-count // each) * each
+
+
 def _predicated(problem: CopyProblem, tile: list[int]) -> bool:
     return any(e % t for e, t in zip(problem.extents, tile, strict=True))
 
 
 def _direct(
     problem: CopyProblem, src_unit: int | None, dst_unit: int | None, src_align: int, dst_align: int
+) -> CopyPlan:
+    """The direct plan; of long rows that begin anywhere a realigned one, or one of narrower accesses."""
+    plan = _direct_plan(problem, src_unit, dst_unit, src_align, dst_align, is_realigned=True)
+    if not plan.dst_shift or plan.problem.extents[plan.dst_mode] * problem.element_bytes < NUMBERS.long:
+        return plan
+    other = _direct_plan(problem, src_unit, dst_unit, src_align, dst_align, is_realigned=False)
+    if other.store_vector * problem.element_bytes < NUMBERS.narrowest:
+        return plan
+    return min((plan, other), key=lambda x: cost_of_rows(x).seconds)
+
+
+def _direct_plan(
+    problem: CopyProblem,
+    src_unit: int | None,
+    dst_unit: int | None,
+    src_align: int,
+    dst_align: int,
+    *,
+    is_realigned: bool,
 ) -> CopyPlan:
     extents, size = problem.extents, problem.element_bytes
     rank = len(extents)
@@ -165,7 +196,7 @@ def _direct(
     vector, shift, src_aligned = 1, 0, True
     if dst_unit is not None:
         vector = _below(_vector(problem, problem.dst_strides, mode, dst_align), extents[mode])
-        if vector * size < ACCESS:
+        if vector * size < ACCESS and is_realigned:
             if extents[mode] * size >= NUMBERS.long:
                 vector, shift = ACCESS // size, SECTOR // size
             elif step == 1:
@@ -188,22 +219,28 @@ def _direct(
         step, src_aligned = -1, True
     order = [mode, *(i for i in range(rank) if i != mode)]
     tile = [1] * rank
-    # Narrow accesses are several of a thread, which has to find its tile but once: as many bytes as one of 16.
-    budget = NUMBERS.direct_threads * ACCESS // size
+    budget = NUMBERS.direct_threads * NUMBERS.direct_bytes[vector * size] // size
+    threads = NUMBERS.direct_threads
     for i in order:
         if budget <= 1:
             break
-        multiple = max(vector, shift) if i == mode else 1
+        multiple = max(vector, shift) if i == mode else min(threads, budget)  # rows for all threads that are left
         reach = extents[i] + shift - 1 if i == mode and shift else extents[i]  # of a row, wherever it begins
-        tile[i] = (
-            _fit(extents[i], max(budget, multiple), multiple) if reach > budget else -(-reach // multiple) * multiple
-        )
+        if reach > budget:
+            most = max(budget // multiple, 1) * multiple
+            tile[i] = _fit(extents[i], most, multiple)
+        else:
+            tile[i] = -(-reach // multiple) * multiple if i == mode else reach
+        unit = vector if i == mode else 1
+        count = _evenly(tile[i] // unit, threads)
+        tile[i] = -(-count * unit // max(unit, shift if i == mode else 1)) * max(unit, shift if i == mode else 1)
         budget //= tile[i]
+        threads //= max(n for n in range(1, threads + 1) if tile[i] // unit % n == 0)
     tv = deal(rank, tuple(tile), order, vector, NUMBERS.direct_threads, {})
     return CopyPlan(
         problem=problem, kernel="direct", tile=tuple(tile), load_tv=tv, store_tv=tv, load_vector=vector,
         store_vector=vector, src_mode=mode, dst_mode=mode, src_step=step, src_aligned=src_aligned, dst_shift=shift,
-        predicated=_predicated(problem, tile) or step > 1,
+        predicated=_predicated(problem, tile),
     )  # fmt: skip
 
 
@@ -313,7 +350,7 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
         problem=problem, kernel="staged", tile=tuple(tile), load_tv=load_tv, store_tv=store_tv, load_vector=load_vector,
         store_vector=store_vector, smem=smem, src_mode=a, dst_mode=d, src_step=step, src_aligned=src_aligned,
         dst_shift=shift, smem_store=smem_store, smem_load=width, tiles_in_run=run,
-        predicated=_predicated(problem, tile) or not even or step > 1,
+        predicated=_predicated(problem, tile) or not even,
     )  # fmt: skip
 
 

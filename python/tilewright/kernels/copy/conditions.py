@@ -141,11 +141,6 @@ def _require_predicates(plan: CopyPlan, function: str) -> None:
             f"{function}: the plan has no predicates, so its runs of {plan.tiles_in_run} tiles must divide the "
             f"{plan.tiles[0]} tiles along mode 0 evenly; use plan.replace(predicated=True)"
         )
-    if plan.src_step > 1:
-        raise ValueError(
-            f"{function}: with step {plan.src_step} the last access would read behind the source; use "
-            "plan.replace(predicated=True)"
-        )
 
 
 def _parts(smem: Any) -> tuple[Any, int, Any]:

@@ -14,10 +14,12 @@ class CopyNumbers(Section):
     SECTION: ClassVar[str] = "COPY"
     threads: int
     direct_threads: int
+    direct_bytes: dict[int, int]
     run: dict[int, tuple[int, int]]
     realigned_run: dict[int, tuple[int, int]]
     src_realigned_run: dict[int, tuple[int, int]]
     long: int
+    narrowest: int
     tile_bytes: int
     largest: int
     smallest: int

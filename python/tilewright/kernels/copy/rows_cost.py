@@ -28,7 +28,7 @@ LOAD, CHECKED_LOAD, JOINED, ALONE = 9, 21, 16, 6
 # with others into a word, where rows begin anywhere, and of an element at the end of such a row.
 STORE, CHECKED_STORE, ELEMENT, PACKED_ELEMENT, REALIGNED, PLACED = 3, 17, 0.5, 1.1, 5, 7.7
 # Of an access of a direct copy, both sides.
-MOVE, CHECKED_MOVE, STRIDED_MOVE, JOINED_MOVE = 1, 7, 3, 36
+MOVE, CHECKED_MOVE, STRIDED_MOVE, JOINED_MOVE = 1, 7, 3, 50
 # What the program has besides for accesses that reach over an end of the tensor or of its memory.
 END_LOAD, END_JOINED, END_ELEMENT = 55, 95, 2.6
 
@@ -87,14 +87,16 @@ def _work(tv: Any, vector: int, times: float) -> Work:
 
 
 def _is_joined(plan: CopyPlan) -> bool:
-    return not plan.src_aligned and plan.load_vector > 1
+    width = plan.load_vector * max(plan.src_step, 1) * plan.problem.element_bytes
+    return not plan.src_aligned and plan.load_vector > 1 and width >= rows.WORD
 
 
 def _instructions(plan: CopyPlan) -> tuple[float, float]:
     """Of an access of either side; a direct copy has all of them in the second."""
     v, size = plan.store_vector, plan.problem.element_bytes
-    checked, joined = plan.predicated or plan.dst_shift > 0, _is_joined(plan)
-    alone = ALONE * plan.load_vector * (plan.src_step == -1 and plan.load_vector > 1)
+    checked, joined = _checked(plan), _is_joined(plan)
+    is_alone = plan.src_step == -1 or not (plan.src_aligned or joined)
+    alone = ALONE * plan.load_vector * (is_alone and plan.load_vector > 1)
     ends = 0.0
     if plan.dst_shift:  # in the warps that have an end of a row
         row = min(plan.problem.extents[plan.dst_mode], plan.tile[plan.dst_mode])
@@ -104,6 +106,14 @@ def _instructions(plan: CopyPlan) -> tuple[float, float]:
         return 0, MOVE + CHECKED_MOVE * checked + strided + JOINED_MOVE * joined + alone + ends
     load = LOAD + CHECKED_LOAD * checked + JOINED * joined + alone
     return load, STORE + CHECKED_STORE * checked + v * (ELEMENT + PACKED_ELEMENT * (size < 4)) + ends
+
+
+def _checked(plan: CopyPlan) -> float:
+    """The share of the tiles whose accesses may reach over an end of the tensor: they look where they are."""
+    if plan.dst_shift or (plan.kernel == "staged" and plan.predicated):
+        return 1.0
+    shares = (e // t / -(-e // t) for e, t in zip(plan.problem.extents, plan.tile, strict=True))
+    return 1.0 - math.prod(shares) if plan.predicated else 0.0
 
 
 def _unused(plan: CopyPlan, loads: int, stores: int) -> float:

@@ -459,13 +459,15 @@ SM90_MODEL = {
 COPY = {
     "threads": 256,  # of a staged copy
     "direct_threads": 128,  # of a direct one
+    "direct_bytes": {1: 16, 2: 16, 4: 32, 8: 32, 16: 32},  # that each of them moves, by the bytes of an access
     # Elements of a staged tile along the source's contiguous mode and along the destination's.
     "run": {1: (256, 64), 2: (128, 128), 4: (64, 64), 8: (32, 32), 16: (16, 16)},
     # The same where rows begin anywhere.
     "realigned_run": {1: (128, 128), 2: (128, 64), 4: (128, 64), 8: (64, 32), 16: (16, 16)},
     # The same where the source's rows begin anywhere, and the destination's are aligned.
     "src_realigned_run": {1: (128, 128), 2: (128, 64), 4: (64, 32), 8: (64, 32), 16: (16, 16)},
-    "long": 512,  # bytes of a row from which on it pays to realign it
+    "long": 512,  # bytes of a row from which on it pays to realign it,
+    "narrowest": 2,  # or to access it as it lies, by so many bytes and more
     "tile_bytes": 8192,  # a staged tile is enlarged up to here
     "largest": 32768,  # bytes of a staged tile with short rows
     "smallest": 4096,  # bytes of one that is cut so that there are more tiles,
@@ -512,5 +514,5 @@ COPY_COST = {
     "tile": 1300.0,  # for a tile of a packed one
     "step": 2.8,  # for an instruction of each of its warps
     "element": 400.0,  # for an element of the source that is read after another, at an end of the tensor
-    "clearly": 0.9,  # of the time of rows that a packed copy may take at most, if it is to be preferred
+    "clearly": 0.95,  # of the time of rows that a packed copy may take at most, if it is to be preferred
 }
