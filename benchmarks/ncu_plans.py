@@ -169,6 +169,10 @@ def operands() -> Iterator[PlanCase]:
         yield PlanCase(f"operands, {m}x{n}x{k} bf16 B:{b} C:{c} {tile[0]}x{tile[1]} {cluster}", make)
 
 
+DIRECT_TEXT = re.compile(
+    r"^direct copy .*\n  tile       \((?P<tile>[\d,]+)\), .* threads(?P<predicated>, predicated)?\n"
+    r"  load       (?P<bits>\d+) bits.*?: (?P<tv>\(.*)\n"
+)
 SM90_TEXT = re.compile(
     r"sm90 gemm of .*?(?P<swapped>, swapped)?\n  tile +\((?P<bM>\d+),(?P<bN>\d+),\d+\), \(\d+,\d+\) tiles"
     r"(?:, clusters of \((?P<cM>\d+),(?P<cN>\d+)\))?(?:, K split among (?P<split>\d+) CTAs)?, (?P<ctas>\d+) CTAs.*?"
@@ -182,7 +186,28 @@ PROMOTED = re.compile(r"sums are added to totals every (?:(?P<steps>\d+) steps|s
 
 def remade(chosen: Any, text: str) -> Any:
     """The plan that has this text, for the problem of one that is chosen today; None if there is none."""
-    return _by_sm90(chosen, text) or _promoted(chosen, text)
+    return _direct_copy(chosen, text) or _by_sm90(chosen, text) or _promoted(chosen, text)
+
+
+def _direct_copy(chosen: Any, text: str) -> Any:
+    """A direct copy with this text; none with steps, which were read otherwise at ends then."""
+    from tilewright import cute
+    from tilewright.kernels.copy.plan import CopyPlan
+
+    found = DIRECT_TEXT.search(text)
+    if found is None or not isinstance(chosen, CopyPlan) or chosen.kernel != "direct" or chosen.src_step > 1:
+        return None
+    tv = cute.parse(found["tv"])
+    vector = int(found["bits"]) // (8 * chosen.problem.element_bytes)
+    plan = chosen.replace(
+        tile=tuple(map(int, found["tile"].split(","))),
+        load_tv=tv,
+        store_tv=tv,
+        load_vector=vector,
+        store_vector=vector,
+        predicated=found["predicated"] is not None,
+    )
+    return plan if str(plan) == text else None
 
 
 def _promoted(chosen: Any, text: str) -> Any:

@@ -29,7 +29,7 @@ KERNELS = FOLDER.parent
 
 # What the code of the planner has besides: what the hardware or a kernel's own construction fixes, and how is measured.
 CODE = {
-    "copy/choose.py": {"ACCESS", "SECTOR", "PHASE", "STEPS"},
+    "copy/choose.py": {"ACCESS", "SECTOR", "LINE", "WARP", "PHASE", "STEPS"},
     "copy/cost.py": {"SECTOR", "WARP", "ACCESS", "LINE", "FAR", "RESERVED", "PROGRAM", "WARPS", "RESIDENT"},
     "copy/packing.py": {"SECTOR", "WARP", "BANKS", "WORD", "SPAN", "COLUMNS", "STEPS"},
     "gemm/choose/choose.py": {"ROW", "FEW"},

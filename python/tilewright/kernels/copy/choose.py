@@ -27,6 +27,7 @@ from tilewright.kernels.copy.rows_cost import cost_of_rows
 
 ACCESS = 16  # bytes of the widest access
 SECTOR = 32  # bytes that the memory moves at least
+LINE, WARP = 128, 32  # bytes that it moves in the same time where they are together; threads
 PHASE = 128  # bytes that shared memory serves at once
 STEPS = (1, 2, 4, 8)  # strides of the source with which accesses are read at once
 
@@ -224,11 +225,12 @@ def _direct_plan(
     for i in order:
         if budget <= 1:
             break
-        multiple = max(vector, shift) if i == mode else min(threads, budget)  # rows for all threads that are left
+        # A part of a row is of whole lines and warps; there are rows for all threads that are left.
+        multiple = max(vector, shift) if i == mode else min(threads, budget)
         reach = extents[i] + shift - 1 if i == mode and shift else extents[i]  # of a row, wherever it begins
         if reach > budget:
-            most = max(budget // multiple, 1) * multiple
-            tile[i] = _fit(extents[i], most, multiple)
+            multiple = max(multiple, LINE // size, WARP * vector) if i == mode else multiple
+            tile[i] = _fit(extents[i], max(budget // multiple, 1) * multiple, multiple)
         else:
             tile[i] = -(-reach // multiple) * multiple if i == mode else reach
         unit = vector if i == mode else 1

@@ -85,7 +85,7 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.simt.build import choose
     >>> [choose(problem_of(n, 2048, 8192, Float32), (16, 16, 16)).promote for n in (128, 1536, 4096)]
-    [48, 96, 256]
+    [32, 64, 256]
     """
     whole = whole or plan.problem
     allowed, beside = terms_allowed(whole, facts), sums_beside(plan, whole)

@@ -1,8 +1,8 @@
 """Plans of gemm_simt for up to four columns of C: a matrix times a few vectors, the time of reading the matrix.
 
 The tiles of tiles.py are for products. Here what counts is that enough of A is on its way, and that little
-else is done for each element of it: all accesses have 16 bytes, a tile has no columns that are not there, and its steps
-along K are shared by 16 groups of 8 threads, four of them in a warp. Each group has all rows of the tile, every eighth
+else is done for each element of it: accesses are as wide as they can be, a tile has no columns that are not there, and
+its steps along K are shared by 16 groups of 8 threads, four of them in a warp. Each group has all rows of the tile, every eighth
 of which is a thread's; or four neighbours of every 32, where A lies along M.
 
 A that lies along K stays so in shared memory, in rows of PAD elements more than a tile has along K: a sector more. With
@@ -70,7 +70,7 @@ class Gemv(Section):
 
 
 def gemv_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
-    """The plan for up to four columns; None where there are more, or A has no aligned accesses of 16 bytes.
+    """The plan for up to four columns; None where there are more, or several and A lies along M in unaligned rows.
 
     Its sums are not promoted, and C is written element by element.
 
@@ -90,6 +90,8 @@ def gemv_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
         return None
     a, b = accesses_of(p, alignments, (False, False), ACCESS, True)
     b = b if b.mode == 1 else Access(1, 1, True)  # few elements, which are turned on their way
+    if a.mode == 0 and a.vector * Float32.bits // 8 < ACCESS and p.n > 1:  # not faster there
+        return None
     columns = 1 << (p.n - 1).bit_length()
     tile = _tile(p, columns, numbers.along_k if a.mode == 1 else numbers.along_m, facts)
     return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
