@@ -1,9 +1,9 @@
 """Plans of gemm_simt for up to four columns of C: a matrix times a few vectors, the time of reading the matrix.
 
-The tiles of tiles.py are for products. Here what counts is that enough of A is on its way, and that little
-else is done for each element of it: accesses are as wide as they can be, a tile has no columns that are not there, and
-its steps along K are shared by 16 groups of 8 threads, four of them in a warp. Each group has all rows of the tile, every eighth
-of which is a thread's; or four neighbours of every 32, where A lies along M.
+The tiles of tiles.py are for products. Here what counts is that enough of A is on its way, and that little else is
+done for each element of it: accesses are as wide as they can be, a tile has no columns that are not there, and its
+steps along K are shared by 16 groups of 8 threads, four of them in a warp. Each group has all rows of the tile, every
+eighth of which is a thread's; or four neighbours of every 32, where A lies along M.
 
 A that lies along K stays so in shared memory, in rows of PAD elements more than a tile has along K: a sector more. With
 half of that the 8 rows and 4 steps that a warp reads at once would be in all 32 banks, where now every bank is asked
