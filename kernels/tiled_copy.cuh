@@ -59,9 +59,9 @@ __device__ int dst_gap(const Params& params, const Tile& tile, const Coord<kRank
 
 // How the source's elements of one access are read. kStep is the stride of the source along the access: what lies
 // between and behind elements is read too if all of it fits into 16 bytes, and lies in the source's memory; with step 0
-// one element serves all; -1 stands for any step. What is not aligned is read by two aligned accesses, and joined, where
-// it has 4 bytes and no word that nobody uses; else element by element. Reading has two parts, so that a thread has all
-// its accesses under way before it waits for the first.
+// one element serves all; -1 stands for any step. What is not aligned is read by two aligned accesses, and joined,
+// where it has 4 bytes and no word that nobody uses; else element by element. Reading has two parts, so that a thread
+// has all its accesses under way before it waits for the first.
 template <class T, int kVector, int kStep, bool kAligned>
 struct SrcAccess {
   static constexpr int kBytes = kStep >= 1 && kVector > 1 ? static_cast<int>(sizeof(T)) * kVector * kStep : 0;
