@@ -132,13 +132,23 @@ struct SrcAccess {
   }
 };
 
+// Whether an access of a tile may reach over an end: those of whole tiles need not look.
+template <class Copy, class Params, class Tile>
+__device__ bool may_end(const Params& params, const Tile& tile) {
+  using Type = typename Copy::Type;
+  if (Copy::kLooksBack) return true;
+  if (!Copy::kMayBeCut && !Copy::Access::kSkips) return false;
+  return !tile.is_whole(Type{}) || !Copy::Access::surrounds(Type{}, params, tile);
+}
+
 template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class ThreadValue, int kThreadCount, int kValues,
           int kVector, int kMode, int kSrcStep, bool kSrcAligned, int kDstShift, bool kPredicated>
 struct DirectCopy {
   static constexpr int kRank = TileType::kRank;
   static constexpr int kThreads = (kThreadCount + 31) / 32 * 32;
   static constexpr int kAccesses = kValues / kVector;
-  static constexpr bool kLooksBack = kDstShift > 0;
+  static constexpr bool kLooksBack = kDstShift > 0, kMayBeCut = kPredicated;
+  using Type = TileType;
   using T = Element<kBytes>;
   using Params = CopyParams<kBytes, kRank, kSrcUnit, kDstUnit>;
   using Access = SrcAccess<T, kVector, kSrcStep, kSrcAligned>;
@@ -148,14 +158,7 @@ struct DirectCopy {
     let_next_begin();
     if (kThreadCount < kThreads && threadIdx.x >= kThreadCount) return;
     const Tile tile(TileType{}, params.grid, params.extent);
-    may_end(params, tile) ? move<true>(params, tile) : move<false>(params, tile);
-  }
-
-  // Whether an access of the tile may reach over an end.
-  __device__ static bool may_end(const Params& params, const Tile& tile) {
-    if (kLooksBack) return true;
-    if (!kPredicated && !Access::kSkips) return false;
-    return !tile.is_whole(TileType{}) || !Access::surrounds(TileType{}, params, tile);
+    may_end<DirectCopy>(params, tile) ? move<true>(params, tile) : move<false>(params, tile);
   }
 
   // Accesses are kChecked where some may reach over an end.
@@ -213,7 +216,8 @@ template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class LoadThre
           bool kSrcAligned, int kDstShift, bool kPredicated, bool kAsync>
 struct StagedCopy {
   static constexpr int kRank = TileType::kRank;
-  static constexpr bool kLooksBack = kDstShift > 0;
+  static constexpr bool kLooksBack = kDstShift > 0, kMayBeCut = kPredicated;
+  using Type = TileType;
   static constexpr int kThreads = ((kLoadThreads > kStoreThreads ? kLoadThreads : kStoreThreads) + 31) / 32 * 32;
   static_assert(kSmemLoad == 1 || !kLooksBack);
   static_assert(!kAsync || (kSrcStep == 1 && kSrcAligned && kSmemStore == kLoadVector));
@@ -234,15 +238,8 @@ struct StagedCopy {
     return kLooks ? tile.template inside<kMode, kCount>(c) : (1u << kCount) - 1;
   }
 
-  // Whether an access of the tile may reach over an end.
-  __device__ bool may_end() const {
-    if (kLooksBack) return true;
-    if (!kPredicated && !Access::kSkips) return false;
-    return !tile.is_whole(TileType{}) || !Access::surrounds(TileType{}, params, tile);
-  }
-
-  __device__ void load() const { may_end() ? load_tile<true>() : load_tile<false>(); }
-  __device__ void store() const { may_end() ? store_tile<true>() : store_tile<false>(); }
+  __device__ void load() const { may_end<StagedCopy>(params, tile) ? load_tile<true>() : load_tile<false>(); }
+  __device__ void store() const { may_end<StagedCopy>(params, tile) ? store_tile<true>() : store_tile<false>(); }
 
   __device__ static constexpr int linear(const Coord<kRank>& c) {
     return typename Parts<Smem>::Linear{}.template operator()<int>(c);

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from compiling import nvrtc
 from tilewright import BFloat16, Float32, Float64, kernels
 from tilewright.devices import DEVICES, H200
-from tilewright.kernels.common.launch import RESERVED, SHORT, KernelLaunch, beginning
+from tilewright.kernels.common.launch import RESERVED, SHORT, KernelLaunch, begins_early, shared_apart
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.sm90.cost import Sm90Model
@@ -31,25 +31,24 @@ def launch(ctas, shared, programmatic=True, cluster=1):
 def test_no_more_ctas_share_a_multiprocessor_than_have_to(clusters, asked, cluster, registers_for):
     ctas = clusters * cluster
     fits = min(ALL // (asked + RESERVED), registers_for)
-    early, shared = beginning(launch(ctas, asked, cluster=cluster), fits, H200)
+    shared = shared_apart(launch(ctas, asked, cluster=cluster), fits, H200)
     places = H200.multiprocessors if cluster <= 2 else int(H200.multiprocessors * Sm90Model.of(H200).quads)
     wanted = math.ceil(ctas / places)
-    assert early
     assert asked <= shared <= H200.shared_bytes
     if fits > wanted:
         assert ALL // (shared + RESERVED) == wanted
     else:
         assert shared == asked  # the rest is the cache's
-    assert beginning(launch(ctas, asked, False, cluster), fits, H200) == (False, asked)
 
 
 @pytest.mark.parametrize("name", DEVICES)
 def test_a_device_gives_what_is_asked_for(name):
     facts = DEVICES[name]
     for wanted in (1, 2, 3, 8):
-        early, shared = beginning(launch(wanted * facts.multiprocessors, 1000), 16, facts)
-        assert early == (facts.capability >= 90)
-        assert 1000 < shared <= facts.shared_bytes if early else shared == 1000
+        one = launch(wanted * facts.multiprocessors, 1000)
+        assert begins_early(one, facts) == (facts.capability >= 90)
+        assert not begins_early(one._replace(programmatic=False), facts)
+        assert 1000 < shared_apart(one, 16, facts) <= facts.shared_bytes
 
 
 @pytest.mark.parametrize("dtype", [BFloat16, Float32, Float64])

@@ -98,7 +98,7 @@ class KernelLaunch(NamedTuple):
     pointers: Sequence[tuple[int, int, int]]
     maps: Sequence[tuple[int, int, int]] = ()
     # It may begin before the kernel before it has ended, and waits for its data itself. It may get more shared memory
-    # than the plan says then, so that its CTAs keep apart: see beginning().
+    # than the plan says then, so that its CTAs keep apart: see shared_apart().
     programmatic: bool = False
     workspace: tuple[int, int, int] = (0, 0, 0)  # bytes that it needs of FLAGS, SCRATCH and PADDED
     cluster: int = 1  # CTAs of a cluster
@@ -216,21 +216,24 @@ def _workspace(kernels: Iterable[KernelLaunch], output: Operand, kind: type[Work
     return (kind or Workspace)(output.device[1], (flags, scratch, padded), library_of(output.owner))
 
 
-def beginning(one: KernelLaunch, fits: int, facts: DeviceFacts) -> tuple[bool, int]:
-    """Whether a launch begins early, and the bytes of shared memory that it asks for; `fits`: CTAs of a multiprocessor.
+def begins_early(one: KernelLaunch, facts: DeviceFacts) -> bool:
+    """Whether a launch may begin before the one before it has ended; devices before sm_90 launch in turn."""
+    return one.programmatic and facts.capability >= EARLY
+
+
+def shared_apart(one: KernelLaunch, fits: int, facts: DeviceFacts) -> int:
+    """The bytes of shared memory that a launch which begins early asks for; `fits`: CTAs of a multiprocessor.
 
     CTAs that come early come where there is room: the first multiprocessors to become idle take as many as fit, and
     the last ones few or none. So they ask for so much shared memory that no more fit than each has to take. Where that
-    many fit anyway they leave it to the cache. Devices before sm_90 launch in turn.
+    many fit anyway they leave it to the cache.
     """
     asked = int(one.plan.shared_bytes)
-    if not one.programmatic or facts.capability < EARLY:
-        return False, asked
     # Clusters of more than two find a place on 120 of an H200's 132 multiprocessors: `quads` of gemm_sm90's model.
     places = facts.multiprocessors if one.cluster <= 2 else facts.multiprocessors * 10 // 11
     beside = -(-math.prod(one.grid) // places)
     apart = (facts.shared_bytes + RESERVED) // (beside + 1) + 1 - RESERVED  # the least that one more has no room for
-    return True, asked if fits <= beside else max(asked, apart)
+    return asked if fits <= beside else max(asked, apart)
 
 
 def _kernel(one: KernelLaunch, function: Any, facts: DeviceFacts) -> Any:
@@ -238,7 +241,9 @@ def _kernel(one: KernelLaunch, function: Any, facts: DeviceFacts) -> Any:
         at: Any = one.tensors
         return [(at[i].base, offset, at[i].shift + add) for i, offset, add in found]
 
-    early, shared = beginning(one, function.occupancy(one.plan.threads, one.plan.shared_bytes), facts)
+    early, shared = begins_early(one, facts), int(one.plan.shared_bytes)
+    if early:
+        shared = shared_apart(one, function.occupancy(one.plan.threads, shared), facts)
     return _core.cuda.Kernel(
         function,
         one.grid,

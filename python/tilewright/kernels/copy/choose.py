@@ -219,31 +219,39 @@ def _direct_plan(
     if step > 1 and vector == 1:
         step, src_aligned = -1, True
     order = [mode, *(i for i in range(rank) if i != mode)]
-    tile = [1] * rank
-    budget = NUMBERS.direct_threads * NUMBERS.direct_bytes[vector * size] // size
-    threads = NUMBERS.direct_threads
-    for i in order:
-        if budget <= 1:
-            break
-        # A part of a row is of whole lines and warps; there are rows for all threads that are left.
-        multiple = max(vector, shift) if i == mode else min(threads, budget)
-        reach = extents[i] + shift - 1 if i == mode and shift else extents[i]  # of a row, wherever it begins
-        if reach > budget:
-            multiple = max(multiple, LINE // size, WARP * vector) if i == mode else multiple
-            tile[i] = _fit(extents[i], max(budget // multiple, 1) * multiple, multiple)
-        else:
-            tile[i] = -(-reach // multiple) * multiple if i == mode else reach
-        unit = vector if i == mode else 1
-        count = _evenly(tile[i] // unit, threads)
-        tile[i] = -(-count * unit // max(unit, shift if i == mode else 1)) * max(unit, shift if i == mode else 1)
-        budget //= tile[i]
-        threads //= max(n for n in range(1, threads + 1) if tile[i] // unit % n == 0)
+    tile = _direct_tile(problem, order, vector, shift)
     tv = deal(rank, tuple(tile), order, vector, NUMBERS.direct_threads, {})
     return CopyPlan(
         problem=problem, kernel="direct", tile=tuple(tile), load_tv=tv, store_tv=tv, load_vector=vector,
         store_vector=vector, src_mode=mode, dst_mode=mode, src_step=step, src_aligned=src_aligned, dst_shift=shift,
         predicated=_predicated(problem, tile),
     )  # fmt: skip
+
+
+def _direct_tile(problem: CopyProblem, order: list[int], vector: int, shift: int) -> list[int]:
+    """The tile of so many bytes a thread, along the modes in this order; accesses are along the first one.
+
+    A part of a row is of whole lines and warps. Of other modes there are as many rows as threads are left, or all.
+    """
+    extents, size = problem.extents, problem.element_bytes
+    tile = [1] * len(extents)
+    threads = NUMBERS.direct_threads
+    budget = threads * NUMBERS.direct_bytes[vector * size] // size
+    for i in order:
+        if budget <= 1:
+            break
+        is_first = i == order[0]
+        unit, grain = (vector, max(vector, shift)) if is_first else (1, 1)
+        reach = extents[i] + shift - 1 if is_first and shift else extents[i]  # of a row, wherever it begins
+        if reach > budget:
+            multiple = max(grain, LINE // size, WARP * vector) if is_first else min(threads, budget)
+            tile[i] = _fit(extents[i], max(budget // multiple, 1) * multiple, multiple)
+        else:
+            tile[i] = -(-reach // grain) * grain
+        tile[i] = -(-_evenly(tile[i] // unit, threads) * unit // grain) * grain
+        budget //= tile[i]
+        threads //= max(n for n in range(1, threads + 1) if tile[i] // unit % n == 0)
+    return tile
 
 
 def _staged_tile(

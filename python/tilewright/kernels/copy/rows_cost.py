@@ -1,8 +1,9 @@
 """What a direct or staged copy costs, whose accesses lie in rows of one mode.
 
 Each of its threads executes everything once, so that a warp's instructions are those of the program but for what only
-happens at the ends of rows. The numbers were fitted to the machine code for sm_90a of 163 instantiations, which they
-meet within 10 %, and to 169 random copies on an H200 (docs/copy.md).
+happens at the ends of rows. The numbers were fitted to the machine code for sm_90a of 163 instantiations, and to 169
+random copies on an H200 (docs/copy.md). Since then whole tiles have a program of their own, which looks for no ends;
+staged copies are counted as if they looked, which is nearer to the times of 98 copies, 2026-12-01.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LOAD, CHECKED_LOAD, JOINED, ALONE = 9, 21, 16, 6
 # Of an access of the destination: always, if it may reach over an end, of an element, and more of one that is packed
 # with others into a word, where rows begin anywhere, and of an element at the end of such a row.
 STORE, CHECKED_STORE, ELEMENT, PACKED_ELEMENT, REALIGNED, PLACED = 3, 17, 0.5, 1.1, 5, 7.7
-# Of an access of a direct copy, both sides.
+# Of an access of a direct copy, both sides; that of one that is joined is by the times of 46 copies, 2026-12-01.
 MOVE, CHECKED_MOVE, STRIDED_MOVE, JOINED_MOVE = 1, 7, 3, 50
 # What the program has besides for accesses that reach over an end of the tensor or of its memory.
 END_LOAD, END_JOINED, END_ELEMENT = 55, 95, 2.6

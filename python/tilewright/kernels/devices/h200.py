@@ -31,8 +31,10 @@ WAVES = {
 
 # When C is planned both ways round, operands are copied, or the last rows are left to another GEMM.
 RULE = {
-    "loose": 0.065,  # of its time gemm_simt takes longer where single elements come along K; 2026-11-21
-    "loose_across": 0.05,  # the same where none of them lie along K
+    # The part of its time that gemm_simt takes longer where single elements come along K, and where none of them do:
+    # 0.059 and 0.044 on 2026-11-21; of 7 shapes, 2026-12-01, copies gained 0.02 to 0.12.
+    "loose": 0.065,  # along K
+    "loose_across": 0.05,  # elsewhere
     "turning_gain": 0.98,  # the part of the time that may be left by copies along M and N; 2026-12-01
     "residue_tile": 128,  # rows or columns of a tile, the last one of which is a residue tile; 2026-11-22
     "most_of_residue": 16,  # rows or columns of a residue that may be a GEMM of its own
@@ -43,7 +45,7 @@ RULE = {
 # Copies of operands. By 82 copies of 42 shapes, 30 of them random, 2026-11-30.
 PADDED = {
     "copies": 1.0,  # the share of the memory's bandwidth that copies from rows that are not aligned reach
-    "turned": 0.9,  # the same of copies along M and N; 2026-12-01
+    "turned": 0.9,  # the same of copies along M and N: 0.7 of 235 MB, 1.0 of 67 MB; 2026-12-01
     "row": 0.13e-9,  # seconds that each row takes at least
     "launch": 2.3e-6,  # seconds of one more launch
 }
@@ -99,8 +101,8 @@ SIMT_TILES = {
         (1, 2, 2, 2, 6, 0.77),  #                64 by 64            8 by 8        168
         (1, 2, 2, 1, 6, 0.57),  #                64 by 32            8 by 4        168
         (1, 2, 1, 1, 8, 0.475),  #               32 by 32            4 by 4        128
-        # With what the rate gains where one operand need not be turned on its way, and where both need not: by 230
-        # launches of 26 shapes, 2026-12-01, without copies and with copies of one operand or both.
+        # With what the rate gains where one operand need not be turned on its way, and where both need not: by 369
+        # plans of 26 shapes, 2026-12-01, without copies and with copies of one operand or both.
         (1, 2, 2, 2, 2, 0.65, 2, 0, (0.11, 0.28)),  #   64 by 64     8 by 8        255
         (1, 2, 2, 2, 1, 0.585, 4, 0, (0.11, 0.28)),  #  64 by 64     8 by 8        255
         (1, 1, 1, 2, 4, 0.47, 4, 0, (0.11, 0.28)),  #   32 by 32     4 by 8        128

@@ -114,6 +114,11 @@ class Search:
         return plan is not None and kernel_of(plan) is SIMT and p.a_type is Float32 and p.k > 0
 
     @cached_property
+    def copied_sides(self) -> tuple[float, tuple[bool, bool]]:
+        """Which of A and B gemm_simt is given as copies along M and N, and the seconds that all takes."""
+        return _copied_sides(self.problem, self.alignments, self.facts)
+
+    @cached_property
     def padded_sides(self) -> tuple[bool, bool]:
         """Which of A and B TMA does not take as they lie; the smaller one, where it would take either, but not both."""
         p = self.problem
@@ -153,12 +158,10 @@ def _residue(search: Search) -> Plan | None:
     from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
 
     p, alignments, facts, rule = search.problem, search.alignments, search.facts, Rule.of(search.facts)
-    whole = None
     for along, begin in _residues(search):
         parts = split(p, along, begin)
         times = [_copied_sides(part.problem, part.alignments(alignments), facts)[0] for part in parts]
-        whole = _copied_sides(p, alignments, facts)[0] if whole is None else whole
-        if sum(times) + rule.residue_launch < rule.residue_gain * whole:
+        if sum(times) + rule.residue_launch < rule.residue_gain * search.copied_sides[0]:
             gemm, residue = (choose_whole(part.problem, part.alignments(alignments), facts) for part in parts)
             return ResidueGemm(problem=p, gemm=as_of(gemm, p, facts), residue=residue, along=along, begin=begin)
     return None
@@ -178,7 +181,7 @@ def _turned_copies(search: Search) -> Plan | None:
 
     p, alignments, facts, plan = search.problem, search.alignments, search.facts, search.plan
     assert plan is not None
-    _, sides = _copied_sides(p, alignments, facts)
+    _, sides = search.copied_sides
     if not any(sides):
         return None
     view, aligned, swapped = next(orientations(*pad(p, alignments, sides, is_turned=True)))
@@ -323,10 +326,9 @@ def _copied_sides(problem: GemmProblem, alignments: Alignments, facts: DeviceFac
     loose = [_is_loose(rows, p.k, d, p.a_type, at) for rows, d, at in sides]
     found: list[tuple[float, tuple[bool, bool]]] = []
     for wanted in ((False, False), (False, True), (True, False), (True, True)):
-        copying = padding_seconds(p, wanted, facts, is_turned=True) if any(wanted) else 0.0
-        if any(x and not (y or z) for x, y, z in zip(wanted, along, loose, strict=True)):
-            continue
-        if found and copying > found[0][0]:
+        copying = padding_seconds(p, wanted, facts, is_turned=True)
+        gains_nothing = any(x and not (y or z) for x, y, z in zip(wanted, along, loose, strict=True))
+        if gains_nothing or (found and copying > found[0][0]):
             continue
         rest = [lies for x, y, lies in zip(wanted, loose, along, strict=True) if y and not x]
         slower = (rule.loose if any(rest) else rule.loose_across) if rest else 0.0
